@@ -7,6 +7,7 @@
 #include "fragment/side.h"
 #include "handshake/datagram.h"
 #include "handshake/host.h"
+#include "handshake/overflow.h"
 #include "handshake/side.h"
 #include "path/private_side.h"
 #include "path/public_side.h"
@@ -55,6 +56,13 @@ SEC(CTX_SECTION)
 int gateway_datagram(ctx_t *ctx)
 {
 	return datagram_side(ctx);
+}
+
+/* Entered from gateway_public by tail call. */
+SEC(CTX_SECTION)
+int gateway_overflow(ctx_t *ctx)
+{
+	return overflow_side(ctx);
 }
 
 /* Entered from gateway_private by tail call. */

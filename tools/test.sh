@@ -27,7 +27,7 @@ declare -A lengthy=(
   [matrix-https]='MatrixHTTPS'
   [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
   [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
-  [measures]='BulkBesideTheKernel|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
+  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
 )
 
 parts=("$@")

@@ -50,10 +50,11 @@ struct flow {
 	__u32 mapping;
 	__u32 policy;
 	__u32 name;
-	__u32 binding;	      /* its slot, for ORIGIN_POOL */
-	__u32 number;	      /* and its number */
+	__u32 binding;	      /* its slot, from the pool, */
+	__u32 number;	      /* its number, */
+	__u32 place;	      /* and a place of its ring and 1, pool/ring.h */
 	__u32 tick;	      /* now */
-	struct numbers first; /* of its client's first data, for ORIGIN_WEB, */
+	struct numbers first; /* of its client's first segment, for ORIGIN_WEB and ORIGIN_COOKIE, */
 	struct offer offer;   /* and what it offered */
 };
 
@@ -92,7 +93,7 @@ static __always_inline struct session_key flow_outside_key(const struct flow *fl
 /* Whether its client has to prove its address: to a web address it has, before a name was read. */
 static __always_inline bool flow_is_unproved(const struct flow *flow)
 {
-	return session_is_led(flow->origin) || (flow->origin == ORIGIN_POOL && (flow->flags & SESSION_TENTATIVE));
+	return session_is_led(flow->origin) || (session_is_lent(flow->origin) && (flow->flags & SESSION_TENTATIVE));
 }
 
 /* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
@@ -116,6 +117,15 @@ __noinline bool flow_is_taken(const struct flow *flow)
 		return false;
 	key = flow_outside_key(flow);
 	return session_find_indexed(&key) != 0;
+}
+
+/* What its client was promised, and has offered, of a session whose handshake the data plane has answered. */
+static __always_inline void session_offer(struct session *session, const struct flow *flow)
+{
+	session->holds.offered.number = flow->first.acknowledges - 1;
+	session->holds.offered.begun = flow->first.sequence - 1;
+	session->holds.offered.client_scale = flow->offer.scale;
+	session->holds.offered.timestamps = flow->offer.timestamps;
 }
 
 static __always_inline void session_fill(struct session *session, const struct flow *flow, __u32 tick)
@@ -152,6 +162,9 @@ static __always_inline void session_fill(struct session *session, const struct f
 		session->holds.pool.service = flow->name;
 	} else if (flow->origin == ORIGIN_WEB) {
 		session->holds.web.name = flow->name;
+	} else if (flow->origin == ORIGIN_COOKIE) {
+		session_offer(session, flow);
+		session->holds.offered.name = flow->binding;
 	} else {
 		session->holds.mapping.slot = flow->mapping;
 	}
@@ -243,7 +256,7 @@ static __always_inline void filter_leave(struct session *session, __u32 tick)
 /* The record of a session from the pool names its binding no longer. */
 static __always_inline void pool_leave(struct session *session)
 {
-	struct binding *binding = binding_at(session->holds.pool.binding);
+	struct binding *binding = binding_at(session_binding(session));
 
 	if (!binding)
 		return;
@@ -278,7 +291,7 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 	if (session_is_listed_outside(session->origin)) {
 		key = session_outside_key(session);
 		index_remove(&session_index, session_place(&key), number);
-		if (session->origin == ORIGIN_POOL)
+		if (session_is_lent(session->origin))
 			pool_leave(session);
 		if (session_is_guest(session))
 			guest_leave(number, session, tick);

@@ -184,7 +184,19 @@ static __always_inline __u32 dry_found(const struct packet *packet, __u32 *numbe
 /* Found from outside by its outside tuple alone: that is in the index. */
 static __always_inline bool session_is_listed_outside(__u8 origin)
 {
-	return origin == ORIGIN_POOL || origin == ORIGIN_DNAT || origin == ORIGIN_BASIC || origin == ORIGIN_WEB;
+	return origin == ORIGIN_POOL || origin == ORIGIN_DNAT || origin >= ORIGIN_WEB || origin == ORIGIN_BASIC;
+}
+
+/* From the pool, however its client has proved itself. */
+static __always_inline bool session_is_lent(__u8 origin)
+{
+	return origin == ORIGIN_POOL || origin == ORIGIN_COOKIE;
+}
+
+/* The slot of the binding that a session from the pool has. */
+static __always_inline __u32 session_binding(const struct session *session)
+{
+	return session->origin == ORIGIN_COOKIE ? session->holds.web.name : session->holds.pool.binding;
 }
 
 static __always_inline bool session_has_mapping(__u8 origin)
@@ -223,6 +235,12 @@ static __always_inline bool session_is_over(const struct session *session)
 {
 	return __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0) &&
 	       (__s32)(clock_tick() - session->life.as.stamp) > TENTATIVE_TICKS;
+}
+
+/* Its handshake was answered by the data plane, and its host has not answered yet. */
+static __always_inline bool session_waits(const struct session *session)
+{
+	return session->origin >= ORIGIN_WEB && (session->marks.as.flags & SESSION_TENTATIVE);
 }
 
 /* Sets flags, or takes them away, while others change what shares their word. */

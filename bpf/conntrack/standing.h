@@ -11,9 +11,17 @@
 #include "limit.h"
 #include "session.h"
 
+/* Whether its client has proved nothing yet: by a cookie it has, before its host answers. */
+static __always_inline bool session_is_unproved(const struct session *session)
+{
+	__u8 flags = session->marks.as.flags;
+
+	return (flags & SESSION_TENTATIVE) && !(session->origin == ORIGIN_COOKIE && (flags & SESSION_SETTLED));
+}
+
 static __always_inline bool session_stands(const struct session *session)
 {
-	return !(session->marks.as.flags & SESSION_TENTATIVE) &&
+	return !session_is_unproved(session) &&
 	       (session->protocol != IPPROTO_TCP || !tcp_is_closing(session->life.as.tcp));
 }
 
@@ -39,7 +47,7 @@ __noinline int standing_close(struct session *session)
 
 	if (!session)
 		return 0;
-	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
+	binding = session_is_lent(session->origin) ? binding_at(session_binding(session)) : 0;
 	if (binding)
 		standing_leave(session, binding);
 	if (session_take_mark(session, SESSION_COUNTED))
@@ -81,7 +89,7 @@ __noinline int standing_return(struct session *session)
 		return 0;
 	if (!session_is_led(session->origin) || session->life.as.tcp > TCP_SYN_BOTH)
 		standing_join(session);
-	binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
+	binding = session_is_lent(session->origin) ? binding_at(session_binding(session)) : 0;
 	if (!binding)
 		return 0;
 	standing_count(binding, 1);

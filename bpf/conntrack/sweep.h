@@ -51,7 +51,7 @@ static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct
 {
 	if (session->life.as.phase != PHASE_LIVE)
 		return false;
-	if (sweep->address && (session->external_address != sweep->address || session->origin == ORIGIN_POOL))
+	if (sweep->address && (session->external_address != sweep->address || session_is_lent(session->origin)))
 		return false;
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.as.version + 1U;

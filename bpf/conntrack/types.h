@@ -23,14 +23,15 @@ enum origin {
 	ORIGIN_DNAT,	/* a chain said where to (dnat) */
 	ORIGIN_OWN_IN,	/* to an address that is the host's own */
 	ORIGIN_WEB,	/* to a web address, by the name that it asked for */
+	ORIGIN_COOKIE,	/* from the pool as well, by a cookie, as its binding had no room for unproved sessions */
 };
 
 #define SESSION_HAIRPIN	     0x01 /* the remote end is behind this gateway too */
 #define SESSION_FILTER_OWNER 0x02 /* its filter or guest entry stands for all sessions to the same remote address */
 #define SESSION_WHOLE_HOST   0x04 /* from the pool: every port of the host is open */
-#define SESSION_TENTATIVE    0x08 /* its client has proved nothing yet (pool), or its host has not answered (web) */
+#define SESSION_TENTATIVE    0x08 /* its client has proved nothing yet (pool), or its host has not answered (others) */
 #define SESSION_ANSWERED     0x10 /* from outside, no TCP, or translated by address alone: the other end has answered */
-#define SESSION_SETTLED	     0x20 /* its client is known or not (pool), or came again when it was answered (web, UDP) */
+#define SESSION_SETTLED	     0x20 /* its client is known or not (from the pool), or came again when answered (web, UDP) */
 #define SESSION_KNOWN	     0x40 /* from the pool: it counts among its known client's */
 #define SESSION_COUNTED	     0x80 /* it counts with who opened it: a subscriber, or a remote address while it stands */
 
@@ -87,18 +88,18 @@ union holds {
 	struct {
 		__u32 number;	 /* our first one, the cookie */
 		__u32 begun;	 /* its client's first one */
-		__u32 name : 24; /* number of the name that it asked for */
+		__u32 name : 24; /* number of the name that it asked for (web), slot of its binding (cookie) */
 		__u32 client_scale : 4;
 		__u32 timestamps : 1; /* its client has sent some */
 		__u32 spare : 3;
-	} offered; /* ORIGIN_WEB, tentative: its host has not answered yet */
+	} offered; /* ORIGIN_WEB, ORIGIN_COOKIE, tentative: its host has not answered yet */
 	struct {
-		__u32 difference; /* to its client, of the host's sequence numbers */
-		__u32 clock;	  /* and of its timestamps */
-		__u32 name : 24;
+		__u32 difference;	/* to its client, of the host's sequence numbers */
+		__u32 clock;		/* and of its timestamps */
+		__u32 name : 24;	/* as above */
 		__u32 client_scale : 4; /* of windows, HANDSHAKE_NONE: none */
 		__u32 host_scale : 4;
-	} web; /* ORIGIN_WEB */
+	} web; /* ORIGIN_WEB, ORIGIN_COOKIE */
 	struct {
 		__u32 owner;  /* session that owns the guest entry, may be itself; 0: there was no room for one */
 		__u32 guests; /* sessions that refer to this one's guest entry, itself included */

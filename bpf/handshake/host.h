@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../path/forward.h"
+#include "overflow.h"
 #include "report.h"
 #include "side.h"
 #include "write.h"
@@ -61,12 +62,25 @@ __noinline bool host_answer(ctx_t *ctx, const struct packet *packet, const struc
 	return handshake_write(ctx, packet, what, &offer);
 }
 
+/* Whether a host takes shorter segments than the clients of its binding were promised; they are promised no more from now on. */
+static __always_inline bool host_is_short(const struct session *session, const struct offer *offer)
+{
+	struct binding *binding = binding_at(session_binding(session));
+
+	if (!binding || offer->mss >= (binding->mss ? binding->mss : OVERFLOW_MSS))
+		return false;
+	binding->mss = offer->mss;
+	return true;
+}
+
 /* Whether a host can less than the client of its address was promised. */
 static __always_inline bool host_is_weak(const struct session *session, const struct offer *offer)
 {
 	__u32 external = session->external_address;
 	struct address *address = bpf_map_lookup_elem(&address_table, &external);
 
+	if (session->origin == ORIGIN_COOKIE)
+		return host_is_short(session, offer);
 	return (session->holds.offered.timestamps && !offer->timestamps) ||
 	       (address && address->kind == ADDRESS_WEB && offer->mss < address->mss);
 }
@@ -94,7 +108,8 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	} else {
 		host_open(session, numbers, &offer);
 	}
-	web_report(ctx, &told);
+	if (session->origin == ORIGIN_WEB)
+		web_report(ctx, &told);
 	what.window = 0xffff >> (scale == HANDSHAKE_NONE ? 0 : scale);
 	if (weak)
 		what.flags |= TCP_FLAG_RST;
@@ -103,6 +118,23 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	if (!weak)
 		reason_count(REASON_ANSWERED_HOST);
 	return bpf_redirect(ctx_ifindex(ctx), 0);
+}
+
+/* A host's RST goes on to its client, which has been promised another number. */
+static __always_inline int host_refuses(ctx_t *ctx, struct packet *packet, struct session *session, __u16 epoch)
+{
+	struct handshake what = {.flags = TCP_FLAG_RST | TCP_FLAG_ACK};
+	struct offer offer = {};
+	enum reason reason;
+
+	what.sequence = session->holds.offered.number + 1;
+	what.acknowledges = session->holds.offered.begun + 1;
+	what.partial = sum_stays(packet->sum, true);
+	web_session_end(session, packet->generation);
+	reason = handshake_become(ctx, packet, &what, &offer);
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
+	return forward_on(ctx, packet, session, DIRECTION_OUT, epoch, true);
 }
 
 /* Entered by tail call, with a packet of a session whose host has not answered yet. */
@@ -120,11 +152,12 @@ static __always_inline int host_side(ctx_t *ctx)
 	packet.generation = *(volatile __u32 *)&control->generation;
 	wanted = source_key(&packet.tuple);
 	session = session_at(session_find(&wanted));
-	if (!session || session->origin != ORIGIN_WEB || !(session->marks.as.flags & SESSION_TENTATIVE) ||
-	    !numbers_read(ctx, &packet, &numbers))
+	if (!session || !session_waits(session) || !numbers_read(ctx, &packet, &numbers))
 		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
 		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+	if ((packet.tcp_flags & TCP_FLAG_RST) && session->origin == ORIGIN_COOKIE)
+		return host_refuses(ctx, &packet, session, control->route_epoch);
 	if (packet.tcp_flags & TCP_FLAG_RST) {
 		struct web_event told = host_told(session, WEB_REFUSED, REASON_DROP_HOST_REFUSED);
 

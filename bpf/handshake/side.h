@@ -63,23 +63,19 @@ static __always_inline __u16 web_mss(ctx_t *ctx, const struct packet *packet, __
 	return most;
 }
 
-/* Makes of a SYN the answer to it: what is promised is what the client offers and all hosts of the address can. */
-__noinline bool web_answer_write(ctx_t *ctx, const struct packet *packet)
+/* Makes of a SYN the answer to it: what is promised is what the client offers within mss and promises, enum web_promise. */
+__noinline bool cookie_write(ctx_t *ctx, const struct packet *packet, __u16 mss, __u8 promises)
 {
 	struct handshake what = {.window = HANDSHAKE_WINDOW, .flags = TCP_FLAG_SYN | TCP_FLAG_ACK, .back = true};
 	struct syn_cookie_input in = {};
-	struct address *address;
 	struct offer offer;
 	__u32 sequence;
 
 	if (!packet || !offer_read(ctx, packet, &offer) || ctx_load(ctx, packet->l4 + 4, &sequence, sizeof(sequence)))
 		return false;
-	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
-	if (!address)
-		return false;
-	if (!(address->promises & WEB_PROMISES_SACK))
+	if (!(promises & WEB_PROMISES_SACK))
 		offer.sack = 0;
-	if (!(address->promises & WEB_PROMISES_TIMESTAMPS))
+	if (!(promises & WEB_PROMISES_TIMESTAMPS))
 		offer.timestamps = 0;
 	in.tuple = packet->tuple;
 	in.begun = bpf_ntohl(sequence);
@@ -87,12 +83,23 @@ __noinline bool web_answer_write(ctx_t *ctx, const struct packet *packet)
 	what.sequence = syn_cookie_make(&in, syn_cookie_data(&offer));
 	what.acknowledges = in.begun + 1;
 	what.partial = sum_stays(packet->sum, true);
-	offer.mss = web_mss(ctx, packet, address->mss);
+	offer.mss = web_mss(ctx, packet, mss);
 	offer.echo = offer.value;
 	offer.value = handshake_clock();
 	if (offer.scale != HANDSHAKE_NONE)
 		offer.scale = HANDSHAKE_SCALE;
 	return handshake_write(ctx, packet, &what, &offer);
+}
+
+/* The same of one to a web address: all its hosts can what it promises. */
+__noinline bool web_answer_write(ctx_t *ctx, const struct packet *packet)
+{
+	struct address *address;
+
+	if (!packet)
+		return false;
+	address = bpf_map_lookup_elem(&address_table, &packet->tuple.destination);
+	return address && cookie_write(ctx, packet, address->mss, address->promises);
 }
 
 /* Ends a session whose host has not answered, or one that is closing, unless another CPU has changed that. */
@@ -175,25 +182,35 @@ __noinline enum syn_cookie_said web_recognise(ctx_t *ctx, const struct packet *p
 	return said;
 }
 
-/* Makes of the first data the SYN to their host, as the client sent it. */
-__noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct flow *flow)
+/* Makes the frame another segment, which goes on its way: packet tells of that from then on. */
+__noinline enum reason handshake_become(ctx_t *ctx, struct packet *packet, const struct handshake *what,
+					const struct offer *offer)
 {
-	struct handshake what = {.window = 0xffff, .flags = TCP_FLAG_SYN};
 	__u32 generation;
 	enum reason reason;
 
-	if (!packet || !flow)
+	if (!packet || !what || !offer)
 		return REASON_DROP_INTERNAL;
 	generation = packet->generation;
-	what.sequence = flow->first.sequence - 1;
-	what.partial = sum_stays(packet->sum, true);
-	flow->offer.echo = 0;
-	if (!handshake_write(ctx, packet, &what, &flow->offer))
+	if (!handshake_write(ctx, packet, what, offer))
 		return REASON_DROP_MALFORMED;
 	__builtin_memset(packet, 0, sizeof(*packet));
 	reason = packet_parse(ctx, packet);
 	packet->generation = generation;
 	return reason;
+}
+
+/* Makes of the first data, or of an ACK, the SYN to their host, as the client sent it. */
+__noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct flow *flow)
+{
+	struct handshake what = {.window = 0xffff, .flags = TCP_FLAG_SYN};
+
+	if (!packet || !flow)
+		return REASON_DROP_INTERNAL;
+	what.sequence = flow->first.sequence - 1;
+	what.partial = sum_stays(packet->sum, true);
+	flow->offer.echo = 0;
+	return handshake_become(ctx, packet, &what, &flow->offer);
 }
 
 #define WEB_FRAMES_OF_A_SOURCE 256 /* in a tick: about 950 a second; sources of one hash share it */
@@ -242,17 +259,9 @@ __noinline __u32 web_said(const struct packet *packet, struct flow *flow)
 static __always_inline enum reason web_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
 	enum reason reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
-					   ORIGIN_WEB << 8 | flow->flags, packet->generation);
+					   flow->origin << 8 | flow->flags, packet->generation);
 
 	return reason == REASON_NONE ? chain_judge(ctx, packet, flow) : reason;
-}
-
-static __always_inline void web_offered(struct session *session, const struct flow *flow)
-{
-	session->holds.offered.number = flow->first.acknowledges - 1;
-	session->holds.offered.begun = flow->first.sequence - 1;
-	session->holds.offered.client_scale = flow->offer.scale;
-	session->holds.offered.timestamps = flow->offer.timestamps;
 }
 
 /* Whether a session that waits for its host is of this very connection, and not of one before it by the same ports. */
@@ -306,7 +315,7 @@ static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct
 			return web_end(ctx, packet, flow, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);
 		if (!flow->opened)
 			return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
-		web_offered(session, flow);
+		session_offer(session, flow);
 	}
 	return forward_on(ctx, packet, session, DIRECTION_IN, epoch, true);
 }

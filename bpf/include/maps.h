@@ -136,7 +136,7 @@ enum statistic {
 	STATISTIC_EVENTS_LOST,
 	STATISTIC_ICMP_ERRORS_SENT,
 	STATISTIC_REFUSALS_SENT,    /* RST and port unreachable, refuse.h */
-	STATISTIC_TENTATIVE_ENDED,  /* tentative sessions that gave way to younger ones */
+	STATISTIC_OVERFLOWED,	    /* SYNs to the pool that were answered by cookies */
 	STATISTIC_KNOWN_FULL,	    /* clients that were not made known, as there was no place */
 	STATISTIC_SUBSCRIBERS_FULL, /* sessions of hosts that were not counted, as there was no place */
 	STATISTIC_REMOTES_FULL,

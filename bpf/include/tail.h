@@ -18,6 +18,7 @@ enum program {
 	PROGRAM_FRAGMENT,	 /* that is not the first of its packet */
 	PROGRAM_WEB,		 /* to a web address, of no session yet */
 	PROGRAM_HOST,		 /* what a host says to the SYN of one */
+	PROGRAM_OVERFLOW,	 /* TCP to the pool, where a binding answers by cookies */
 	PROGRAM_DATAGRAM,	 /* UDP to a web address, of no session yet */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,

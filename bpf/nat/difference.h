@@ -14,7 +14,7 @@
 
 static __always_inline bool session_differs(const struct session *session)
 {
-	return session->origin == ORIGIN_WEB && session->protocol == IPPROTO_TCP;
+	return session->origin >= ORIGIN_WEB && session->protocol == IPPROTO_TCP;
 }
 
 /* Adds to a number in network byte order, and notes the change. */

@@ -170,18 +170,21 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 	return REASON_NONE;
 }
 
-/* Of a connection by name whose host has not answered: who reads what either side says of that. */
-static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction)
+/* Of a connection by name, or by a cookie, whose host has not answered: who reads what either side says of that. */
+static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction,
+					   enum origin origin)
 {
 	__u32 program = packet->tuple.protocol == IPPROTO_UDP ? PROGRAM_DATAGRAM : PROGRAM_WEB;
 
+	if (origin == ORIGIN_COOKIE)
+		program = PROGRAM_OVERFLOW;
 	bpf_tail_call(ctx, &programs, direction == DIRECTION_IN ? program : PROGRAM_HOST);
 	return verdict(ctx, packet, REASON_DROP_INTERNAL, direction == DIRECTION_IN ? SIDE_PUBLIC : SIDE_PRIVATE);
 }
 
 /*
  * A packet of a session that may pass. hairpin: it goes to another host behind this gateway, from DIRECTION_OUT. handshake: it
- * is the SYN that opens one by name.
+ * is of one that the data plane has answered, and whose host has not.
  */
 static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct session *session,
 				      enum direction direction, __u16 epoch, bool handshake)
@@ -192,8 +195,8 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 	enum reason reason;
 
 	if (!DRY && !handshake && __builtin_expect(session->marks.as.flags & SESSION_TENTATIVE, 0)) {
-		if (session->origin == ORIGIN_WEB)
-			return handshake_enter(ctx, packet, direction);
+		if (session_waits(session))
+			return handshake_enter(ctx, packet, direction, session->origin);
 		reason = tentative_pass(ctx, packet, session, direction);
 
 		if (proof_is_lost(reason) && refusals_are_on(packet))

@@ -155,6 +155,9 @@ static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *pack
 		return REASON_DROP_LINK_BROADCAST;
 	if (__builtin_expect(session->policy == policy_epoch(packet->generation) && !anew, 1))
 		return REASON_NONE;
+	/* What either side says before it is open reaches nobody: functions are to see the first that does. */
+	if (session_waits(session))
+		return REASON_NONE;
 	return session_judge(ctx, session, packet, direction, anew);
 }
 

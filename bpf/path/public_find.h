@@ -88,7 +88,7 @@ static __always_inline bool session_gives_way(const struct session *session, con
 /* From the pool, and its binding is none any more. */
 static __always_inline bool session_is_left_over(const struct session *session)
 {
-	struct binding *binding = session->origin == ORIGIN_POOL ? binding_at(session->holds.pool.binding) : 0;
+	struct binding *binding = session_is_lent(session->origin) ? binding_at(session_binding(session)) : 0;
 
 	return binding && !*(volatile __u32 *)&binding->open;
 }

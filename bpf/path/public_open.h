@@ -56,7 +56,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 	*number = record_allocate(flow->buckets.first, flow->buckets.second, false);
 	if (!*number)
 		return REASON_DROP_SESSION_TABLE_FULL;
-	if (flow->origin == ORIGIN_POOL)
+	if (session_is_lent(flow->origin))
 		reason = pool_enter(flow, settings);
 	else if (flow_is_led(flow) && !led_join(flow->private_address, settings))
 		reason = REASON_DROP_BINDING_SESSIONS;
@@ -74,7 +74,7 @@ __noinline enum reason outside_open_locked(const struct packet *packet, struct f
 		remote_leave(flow->remote_address);
 	if (!flow->opened && flow_is_led(flow))
 		led_leave(flow->private_address);
-	if (flow->origin == ORIGIN_POOL)
+	if (session_is_lent(flow->origin))
 		pool_entered(flow, flow->opened);
 	return reason;
 }
@@ -142,6 +142,6 @@ __noinline enum reason public_open(const struct packet *packet, struct flow *flo
 						: outside_open_locked(packet, flow, settings, number);
 	lock_release(stripe);
 	if (!DRY && flow->opened && flow->origin == ORIGIN_POOL && (flow->flags & SESSION_TENTATIVE))
-		tentative_put(flow->binding, *number, packet->generation);
+		tentative_put(flow, *number, packet->generation);
 	return reason;
 }

@@ -51,10 +51,12 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 			return public_untranslated(ctx, &packet, hairpin);
 		if (target.address->kind == ADDRESS_WEB && !hairpin && web_serves(&packet))
 			return DRY ? verdict(ctx, &packet, web_dry(ctx, &packet), SIDE_PUBLIC)
-				   : handshake_enter(ctx, &packet, DIRECTION_IN);
+				   : handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 		reason = flow ? public_judge(ctx, &packet, &target, flow) : REASON_DROP_INTERNAL;
 		if (reason == REASON_NONE)
 			reason = public_open(&packet, flow, &number);
+		if (reason == REASON_ANSWERED_COOKIE)
+			return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_COOKIE);
 		if (reason != REASON_NONE)
 			return public_end(ctx, &packet, target.address, reason);
 		session = session_entered(number);

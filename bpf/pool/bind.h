@@ -26,6 +26,8 @@ static __always_inline int bind_run(struct binding_request *request)
 	binding->stamp = request->binding.stamp;
 	binding->answered = request->binding.answered;
 	binding->sessions = 0;
+	binding->overflowed = 0;
+	binding->mss = 0;
 	binding->queue_tail = binding->queue_head;
 	*(volatile __u32 *)&binding->number = request->binding.number;
 	__sync_lock_test_and_set(&binding->open, 1);

@@ -6,6 +6,7 @@
 
 #include "../conntrack/flow.h"
 #include "../path/chain.h"
+#include "ring.h"
 
 /* The host, and its port, that the packet's bound port stands for. */
 static __always_inline enum reason pool_binding(const struct packet *packet, struct flow *flow)
@@ -35,7 +36,25 @@ static __always_inline enum reason pool_binding(const struct packet *packet, str
 	return REASON_NONE;
 }
 
-/* REASON_NONE where chains are to be asked. */
+/*
+ * Whether a cookie answers, or has answered, the packet in the host's stead: a SYN where the ring has no place for it, or what
+ * comes behind one. reason: why the packet opens nothing. Hosts inside have no cookies: their senders are known.
+ */
+static __always_inline bool pool_overflows(const struct packet *packet, struct flow *flow, enum reason reason)
+{
+	struct binding *binding;
+
+	if (DRY || packet->tuple.protocol != IPPROTO_TCP)
+		return false;
+	if (reason == REASON_NONE) {
+		flow->place = ring_find(flow->binding);
+		return !flow->place && !packet->hairpin;
+	}
+	binding = reason == REASON_DROP_NOT_SYN && !packet->hairpin ? binding_at(flow->binding) : 0;
+	return binding && ring_has_overflowed(binding);
+}
+
+/* REASON_NONE where chains are to be asked, REASON_ANSWERED_COOKIE where handshake/overflow.h is. */
 __noinline enum reason pool_find(const struct packet *packet, struct flow *flow)
 {
 	enum reason reason;
@@ -46,6 +65,8 @@ __noinline enum reason pool_find(const struct packet *packet, struct flow *flow)
 	reason = pool_binding(packet, flow);
 	if (reason == REASON_NONE)
 		reason = may_open(packet);
+	if (pool_overflows(packet, flow, reason))
+		return REASON_ANSWERED_COOKIE;
 	if (reason != REASON_NONE)
 		return reason;
 	if (packet->tuple.protocol == IPPROTO_TCP)

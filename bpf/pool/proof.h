@@ -24,7 +24,7 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 	if (answer == KNOWN_NOT) {
 		if (!claim_take(who))
 			return REASON_DROP_CLAIM_LOST;
-		if (who->name)
+		if (who->name && session->origin == ORIGIN_POOL)
 			session->holds.pool.service = who->name;
 		if (!known_add(who->client, who->number, session->protocol))
 			return REASON_NONE;
@@ -36,7 +36,7 @@ __noinline enum reason proof_admit(struct session *session, struct claimer *who,
 /* Under the session's stripe. sequence: the upper half of the proving segment's number, in network byte order. */
 __noinline enum reason proof_settle(struct session *session, const struct settings *settings, __u16 sequence)
 {
-	struct binding *binding = session ? binding_at(session->holds.pool.binding) : 0;
+	struct binding *binding = session ? binding_at(session_binding(session)) : 0;
 	struct claimer who = {};
 	struct stripe *stripe;
 	enum reason reason;
@@ -46,7 +46,7 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	if (!*(volatile __u32 *)&binding->open)
 		return REASON_DROP_CLAIM_LOST;
 	who.at = (__u64)session->opened << TICK_SHIFT; /* when its SYN came */
-	who.binding = session->holds.pool.binding;
+	who.binding = session_binding(session);
 	who.number = binding->number;
 	who.client = session->remote_address;
 	if (*(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
@@ -65,6 +65,10 @@ __noinline enum reason proof_settle(struct session *session, const struct settin
 	standing_count(binding, 1);
 	if (!(session->marks.as.flags & SESSION_HAIRPIN) && remote_join(who.client, clock_tick()))
 		session_mark(session, SESSION_COUNTED);
+	if (session->origin == ORIGIN_COOKIE) {
+		session_mark(session, SESSION_SETTLED);
+		return REASON_NONE;
+	}
 	/* In place of what was to be proved: the flag is taken away with a full barrier. */
 	session->proof.guard = (struct guard){.out = bpf_htons(session->proof.sent >> 16), .in = sequence};
 	session_unmark(session, SESSION_TENTATIVE);
@@ -89,7 +93,7 @@ static __always_inline void proof_fail(struct session *session, const struct set
 		session_end(number, session, settings, clock_tick());
 }
 
-/* The client of a tentative session has acknowledged what its host has sent. */
+/* The client of a tentative session has acknowledged what its host has sent, or our cookie. */
 __noinline enum reason proof_tcp(struct session *session, __u32 generation, __u16 sequence)
 {
 	struct settings *settings = settings_get(generation);
@@ -103,7 +107,7 @@ __noinline enum reason proof_tcp(struct session *session, __u32 generation, __u1
 		return REASON_DROP_BUSY;
 	if (session->life.as.phase != PHASE_LIVE)
 		reason = REASON_DROP_NOT_SYN;
-	else if (session->marks.as.flags & SESSION_TENTATIVE)
+	else if (session_is_unproved(session))
 		reason = proof_settle(session, settings, sequence);
 	if (proof_is_lost(reason))
 		proof_fail(session, settings);

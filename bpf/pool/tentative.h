@@ -2,58 +2,46 @@
 /*
  * Tentative sessions: TCP from the pool whose client has proved nothing yet. Its SYN goes to the host and takes no claim;
  * who acknowledges a number that the host has sent has seen its answer, and claims (proof.h). One lives for
- * TENTATIVE_TICKS behind its last SYN, or SYN and ACK. The youngest of each binding have places in its ring, so that a
- * flood of one binding takes no more than that of the table: the oldest gives way.
+ * TENTATIVE_TICKS behind its last SYN, or SYN and ACK, in a place of its binding's ring (ring.h).
  */
 #pragma once
 
 #include "numbers.h"
 #include "proof.h"
+#include "ring.h"
 
-/* A place of the ring. */
-struct tentative {
-	__u32 session;
-	__u32 version; /* of the record's use */
-};
-
-/* Ends a session whose place was taken, if nothing has come of it meanwhile. */
+/* Ends a session whose time is over, as its place was taken before it was swept, and no daemon may be there who does. */
 __noinline int tentative_end(__u32 number, __u32 version, __u32 generation)
 {
 	struct settings *settings = settings_get(generation);
 	struct session *session = session_at(number);
 	struct stripe *stripe;
 
-	if (!session || !settings || !(session->marks.as.flags & SESSION_TENTATIVE) ||
-	    session->life.as.version != version)
+	if (!session || !settings || session->life.as.version != version)
 		return 0;
 	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
 	if (!stripe || !lock_take(stripe))
-		return 0; /* it has its 3 s */
-	if (session->life.as.phase == PHASE_LIVE && session->life.as.version == version &&
-	    (session->marks.as.flags & SESSION_TENTATIVE)) {
+		return 0;
+	if (session->life.as.phase == PHASE_LIVE && session->life.as.version == version && session_is_over(session))
 		session_end(number, session, settings, clock_tick());
-		count_statistic(STATISTIC_TENTATIVE_ENDED);
-	}
 	lock_release(stripe);
 	return 1;
 }
 
-/* Gives a new session its place; under no lock, as the one that had it may be of another endpoint. */
-__noinline int tentative_put(__u32 slot, __u32 number, __u32 generation)
+/*
+ * Gives a new session its place; under no lock, as the one that had it may be of another endpoint. One from inside, by a
+ * hairpin, may have found none: it has a place of its sender's instead.
+ */
+__noinline int tentative_put(const struct flow *flow, __u32 number, __u32 generation)
 {
-	struct binding *binding = binding_at(slot);
 	struct session *session = session_at(number);
-	union {
-		struct tentative tentative;
-		__u64 word;
-	} old, new = {};
+	union tentative_word old, new = {};
 	__u32 place;
 	__u64 *entry;
 
-	if (!binding || !session)
+	if (!flow || !session || !flow->place)
 		return 0;
-	place = __sync_fetch_and_add(&binding->tentative_next, 1) & (fixed.ring - 1);
-	place += slot * fixed.ring;
+	place = flow->place - 1;
 	entry = bpf_map_lookup_elem(&tentative_table, &place);
 	if (!entry)
 		return 0;

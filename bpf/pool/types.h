@@ -22,7 +22,10 @@ struct binding {
 	__u32 queue_head;     /* how many reservations were put in its queue, queue.h */
 	__u32 queue_tail;     /* those below it cannot be claimed any more */
 	__u32 answered;	      /* tick at which somebody reserved it last, 0: never */
-	__u32 pad[4];
+	__u32 overflowed;     /* tick at which a SYN was answered by a cookie last, 0: never */
+	__u16 mss;	      /* the least that its host has said to one that was, 0: as much as is promised, or more */
+	__u16 spare;
+	__u32 pad[2];
 };
 
 /* A port of an address that is bound to a service. */

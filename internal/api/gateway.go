@@ -126,10 +126,10 @@ type Status struct {
 	Moved      uint64      `json:"moved"`          // services that lost their address to another, ever
 	Refusals   uint64      `json:"refusals"`       // RST and port unreachable sent, ever
 
-	// TentativeEnded counts connections that had proved nothing yet and gave way to younger ones, KnownFull clients for
-	// which the table of known clients had no room, ever.
-	TentativeEnded uint64 `json:"tentative_ended"`
-	KnownFull      uint64 `json:"known_full"`
+	// Overflowed counts SYNs to the pool that were answered by cookies, as their service had no room for further unproved
+	// connections, KnownFull clients for which the table of known clients had no room, ever.
+	Overflowed uint64 `json:"overflowed"`
+	KnownFull  uint64 `json:"known_full"`
 	// SubscribersFull counts sessions that no host inside has for its limits, as there was no place, RemotesFull those
 	// that no remote address has, ever.
 	SubscribersFull uint64 `json:"subscribers_full"`
@@ -214,7 +214,7 @@ type Session struct {
 	External netip.AddrPort `json:"external"`
 	Remote   netip.AddrPort `json:"remote"`
 	State    string         `json:"state"`  // open, syn, syn_both, established, fin_out, fin_in, fin_both, rst
-	Origin   string         `json:"origin"` // inside, mapping, pool, dnat, own, own_in or basic
+	Origin   string         `json:"origin"` // inside, mapping, pool, cookie, web, dnat, own, own_in or basic
 	Host     string         `json:"host,omitempty"`
 	Name     string         `json:"name,omitempty"` // that was asked for, for sessions from the pool
 	Hairpin  bool           `json:"hairpin,omitempty"`

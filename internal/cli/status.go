@@ -145,7 +145,7 @@ func statusNames(s client.Status) string {
 		{"reservations expired unused", s.Expired},
 		{"services that lost their address", s.Moved},
 		{"refusals sent (RST, port unreachable)", s.Refusals},
-		{"unproved connections that gave way", s.TentativeEnded},
+		{"SYNs answered for the pool by cookies", s.Overflowed},
 		{"DNS queries", s.DNS.Queries},
 		{"answered", s.DNS.Answered},
 		{"truncated (TC=1)", s.DNS.Truncated},

@@ -16,6 +16,11 @@ type addressEntry = bpfAddress
 func (d *addressTable) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	if len(pool) > 0 {
+		if err := d.lend(); err != nil {
+			return err
+		}
+	}
 	d.pool, d.dnat, d.own = pool, dnat, own
 	return d.putAddresses()
 }
@@ -127,6 +132,7 @@ func (d *addressTable) readAddresses() error {
 		switch {
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_POOL || entry.Lends != 0:
 			d.pool = append(d.pool, a)
+			d.lends.Store(true)
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_DNAT:
 			d.dnat = append(d.dnat, a)
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_OWN:

@@ -149,9 +149,12 @@ func (d *core) bindingOf(slot uint32, b *bpfBinding) Binding {
 	return binding
 }
 
-// bindingNumbers are the numbers of all slots' bindings.
-func (d *core) bindingNumbers() ([]uint32, error) {
-	numbers := make([]uint32, d.layout.Bindings+1)
-	err := ForEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) { numbers[slot] = b.Number })
-	return numbers, err
+// boundTo says what a slot's binding is, and which service it is of.
+type boundTo struct{ number, name uint32 }
+
+// slotBindings are the bindings of all slots.
+func (d *core) slotBindings() ([]boundTo, error) {
+	all := make([]boundTo, d.layout.Bindings+1)
+	err := ForEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) { all[slot] = boundTo{b.Number, b.Name} })
+	return all, err
 }

@@ -68,7 +68,10 @@ type bpfBinding struct {
 	QueueHead     uint32
 	QueueTail     uint32
 	Answered      uint32
-	Pad           [4]uint32
+	Overflowed    uint32
+	Mss           uint16
+	Spare         uint16
+	Pad           [2]uint32
 }
 
 type bpfBindingRequest struct {
@@ -216,6 +219,7 @@ type bpfFlow struct {
 	Name    uint32
 	Binding uint32
 	Number  uint32
+	Place   uint32
 	Tick    uint32
 	First   struct {
 		_            structs.HostLayout
@@ -460,6 +464,7 @@ const (
 	bpfOriginORIGIN_DNAT    bpfOrigin = 5
 	bpfOriginORIGIN_OWN_IN  bpfOrigin = 6
 	bpfOriginORIGIN_WEB     bpfOrigin = 7
+	bpfOriginORIGIN_COOKIE  bpfOrigin = 8
 )
 
 type bpfOwner struct {
@@ -495,14 +500,15 @@ const (
 	bpfProgramPROGRAM_FRAGMENT        bpfProgram = 4
 	bpfProgramPROGRAM_WEB             bpfProgram = 5
 	bpfProgramPROGRAM_HOST            bpfProgram = 6
-	bpfProgramPROGRAM_DATAGRAM        bpfProgram = 7
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 8
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 9
-	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 10
-	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 11
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 12
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 13
-	bpfProgramPROGRAM_MAX             bpfProgram = 14
+	bpfProgramPROGRAM_OVERFLOW        bpfProgram = 7
+	bpfProgramPROGRAM_DATAGRAM        bpfProgram = 8
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 9
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 10
+	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 11
+	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 12
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 13
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 14
+	bpfProgramPROGRAM_MAX             bpfProgram = 15
 )
 
 type bpfQuestion struct {
@@ -801,7 +807,7 @@ const (
 	bpfStatisticSTATISTIC_EVENTS_LOST      bpfStatistic = 5
 	bpfStatisticSTATISTIC_ICMP_ERRORS_SENT bpfStatistic = 6
 	bpfStatisticSTATISTIC_REFUSALS_SENT    bpfStatistic = 7
-	bpfStatisticSTATISTIC_TENTATIVE_ENDED  bpfStatistic = 8
+	bpfStatisticSTATISTIC_OVERFLOWED       bpfStatistic = 8
 	bpfStatisticSTATISTIC_KNOWN_FULL       bpfStatistic = 9
 	bpfStatisticSTATISTIC_SUBSCRIBERS_FULL bpfStatistic = 10
 	bpfStatisticSTATISTIC_REMOTES_FULL     bpfStatistic = 11
@@ -993,6 +999,7 @@ const (
 	bpfProgGatewayFragment     = "gateway_fragment"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayHost         = "gateway_host"
+	bpfProgGatewayOverflow     = "gateway_overflow"
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
@@ -1056,6 +1063,7 @@ type bpfProgramSpecs struct {
 	GatewayFragment     *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayHost         *ebpf.ProgramSpec `ebpf:"gateway_host"`
+	GatewayOverflow     *ebpf.ProgramSpec `ebpf:"gateway_overflow"`
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
@@ -1362,6 +1370,7 @@ type bpfPrograms struct {
 	GatewayFragment     *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayHost         *ebpf.Program `ebpf:"gateway_host"`
+	GatewayOverflow     *ebpf.Program `ebpf:"gateway_overflow"`
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
@@ -1383,6 +1392,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayHost,
+		p.GatewayOverflow,
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,

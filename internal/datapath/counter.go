@@ -77,11 +77,11 @@ type Usage struct {
 	EventsLost uint64 `json:"events_lost"` // ever
 	ICMPErrors uint64 `json:"icmp_errors"` // sent, ever
 	Refusals   uint64 `json:"refusals"`    // RST and port unreachable sent, ever
-	// TentativeEnded are sessions whose clients had proved nothing yet, and that gave way to
-	// younger ones of the same binding; KnownFull are clients that were not made known, as
+	// Overflowed are SYNs to the pool that were answered by cookies, as their binding had no place for further
+	// sessions whose clients had proved nothing; KnownFull are clients that were not made known, as
 	// there was no place. Ever.
-	TentativeEnded uint64 `json:"tentative_ended"`
-	KnownFull      uint64 `json:"known_full"`
+	Overflowed uint64 `json:"overflowed"`
+	KnownFull  uint64 `json:"known_full"`
 	// SubscribersFull are sessions that were counted with no host inside, as there was no place,
 	// RemotesFull those with no remote address. Ever.
 	SubscribersFull uint64 `json:"subscribers_full"`
@@ -119,7 +119,7 @@ func (d *core) Usage() (Usage, error) {
 		Mappings: sums[bpfStatisticSTATISTIC_MAPPINGS_OPENED] - sums[bpfStatisticSTATISTIC_MAPPINGS_FREED],
 		Claims:   sums[bpfStatisticSTATISTIC_CLAIMS], EventsLost: sums[bpfStatisticSTATISTIC_EVENTS_LOST],
 		ICMPErrors: sums[bpfStatisticSTATISTIC_ICMP_ERRORS_SENT], Refusals: sums[bpfStatisticSTATISTIC_REFUSALS_SENT],
-		TentativeEnded: sums[bpfStatisticSTATISTIC_TENTATIVE_ENDED], KnownFull: sums[bpfStatisticSTATISTIC_KNOWN_FULL],
+		Overflowed: sums[bpfStatisticSTATISTIC_OVERFLOWED], KnownFull: sums[bpfStatisticSTATISTIC_KNOWN_FULL],
 		SubscribersFull: sums[bpfStatisticSTATISTIC_SUBSCRIBERS_FULL], RemotesFull: sums[bpfStatisticSTATISTIC_REMOTES_FULL],
 		Reservations: uint64(d.options.Reservations), Bindings: uint64(d.options.Bindings), BoundPorts: uint64(d.options.BoundPorts),
 		Known: uint64(d.layout.KnownBuckets * knownWays),

@@ -50,7 +50,10 @@ type egressBinding struct {
 	QueueHead     uint32
 	QueueTail     uint32
 	Answered      uint32
-	Pad           [4]uint32
+	Overflowed    uint32
+	Mss           uint16
+	Spare         uint16
+	Pad           [2]uint32
 }
 
 type egressBoundPort struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 )
@@ -23,6 +24,8 @@ type form struct {
 type entries struct {
 	hookSides
 	webSides
+	poolSides
+	hostSides
 }
 
 // hookSides are those of them that a form always has.
@@ -42,8 +45,17 @@ type sides struct {
 // webSides are where packets of connections to web addresses come to by tail call: loaded where there are such addresses.
 type webSides struct {
 	Web      *ebpf.Program `ebpf:"gateway_web"`
-	Host     *ebpf.Program `ebpf:"gateway_host"`
 	Datagram *ebpf.Program `ebpf:"gateway_datagram"`
+}
+
+// poolSides are where TCP to the pool comes to when it is flooded: loaded where there are addresses of the pool.
+type poolSides struct {
+	Overflow *ebpf.Program `ebpf:"gateway_overflow"`
+}
+
+// hostSides are where answers of hosts to either come to.
+type hostSides struct {
+	Host *ebpf.Program `ebpf:"gateway_host"`
 }
 
 // bareSides are where packets of bare interfaces come in.
@@ -182,8 +194,8 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
 		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
 	})
-	if err == nil && d.serves.Load() {
-		err = d.loadWeb(mode, e)
+	if err == nil {
+		err = d.loadHandshakes(mode, e)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.close())
@@ -207,30 +219,50 @@ func (d *programSet) loadInto(into any, mode Mode) error {
 	return d.assign(into, spec, ebpf.CollectionOptions{MapReplacements: tables}, string(mode))
 }
 
-// loadWeb loads those of web addresses, of a form whose others are loaded.
-func (d *programSet) loadWeb(mode Mode, e *entries) error {
-	if e.Web != nil {
-		return nil
+// loadHandshakes loads those that answer handshakes, as far as they are needed, of a form whose others are loaded.
+func (d *programSet) loadHandshakes(mode Mode, e *entries) error {
+	serves, lends := d.serves.Load(), d.lends.Load()
+	programs := map[bpfProgram]*ebpf.Program{}
+	if serves && e.Web == nil {
+		if err := d.loadInto(&e.webSides, mode); err != nil {
+			return err
+		}
+		programs[bpfProgramPROGRAM_WEB], programs[bpfProgramPROGRAM_DATAGRAM] = e.Web, e.Datagram
 	}
-	if err := d.loadInto(&e.webSides, mode); err != nil {
-		return err
+	if lends && e.Overflow == nil {
+		if err := d.loadInto(&e.poolSides, mode); err != nil {
+			return err
+		}
+		programs[bpfProgramPROGRAM_OVERFLOW] = e.Overflow
 	}
-	return d.forms[mode].enter(map[bpfProgram]*ebpf.Program{
-		bpfProgramPROGRAM_WEB: e.Web, bpfProgramPROGRAM_HOST: e.Host, bpfProgramPROGRAM_DATAGRAM: e.Datagram,
-	})
+	if (serves || lends) && e.Host == nil {
+		if err := d.loadInto(&e.hostSides, mode); err != nil {
+			return err
+		}
+		programs[bpfProgramPROGRAM_HOST] = e.Host
+	}
+	return d.forms[mode].enter(programs)
 }
 
 // serve has the programs of web addresses loaded, in all forms that are.
-func (d *programSet) serve() error {
-	d.serves.Store(true)
+func (d *programSet) serve() error { return d.need(&d.serves) }
+
+// lend has those of the pool loaded.
+func (d *programSet) lend() error { return d.need(&d.lends) }
+
+func (d *programSet) need(what *atomic.Bool) error {
+	if what.Swap(true) {
+		return nil
+	}
 	for mode, f := range d.forms {
 		f.mutex.Lock()
 		var err error
 		if f.entries != nil {
-			err = d.loadWeb(mode, f.entries)
+			err = d.loadHandshakes(mode, f.entries)
 		}
 		f.mutex.Unlock()
 		if err != nil {
+			what.Store(false)
 			return err
 		}
 	}
@@ -264,7 +296,7 @@ func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) 
 }
 
 func (e *entries) close() error {
-	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Host, e.Datagram, e.bareSides.Private, e.bareSides.Public)
+	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
 }
 
 // closeForms lets go what load has made.

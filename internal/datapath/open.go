@@ -50,6 +50,7 @@ type core struct {
 	carrierProgram *ebpf.Program
 
 	serves   atomic.Bool // there are web addresses, or have been
+	lends    atomic.Bool // the same of the pool's
 	sweeping sync.Mutex  // held while the sweep runs
 	bound    boundPorts
 

@@ -20,7 +20,7 @@ type Session struct {
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, dnat (sent on by a
 	// chain), own (from inside, by an address that is the host's own), own_in (from outside, to
-	// such an address), web (by the name that it asked for), or basic (from inside, of a protocol that is translated by address alone).
+	// such an address), web (by the name that it asked for), cookie (from the pool, by a cookie), or basic (from inside, of a protocol that is translated by address alone).
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
@@ -38,7 +38,10 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
 
-var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in", "web"}
+var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in", "web", "cookie"}
+
+// IsLent says whether the session is from the pool.
+func (s Session) IsLent() bool { return s.Origin == "pool" || s.Origin == "cookie" }
 
 // Number is the session's place in the table, 1 and up, for as long as it lives.
 func (s Session) Number() uint32 { return s.record }
@@ -61,7 +64,7 @@ func (d *sessionTable) SessionsAfter(after uint32, visit func(Session) bool) err
 	}
 	size := int64(sizeOf(bpfSession{}))
 	again := make([]byte, size)
-	numbers, err := d.bindingNumbers()
+	bindings, err := d.slotBindings()
 	if err != nil {
 		return err
 	}
@@ -75,17 +78,32 @@ func (d *sessionTable) SessionsAfter(after uint32, visit func(Session) bool) err
 		}
 		session := sessionOf(s, tick)
 		session.record = number
-		if slot := s.Holds.Pool.Binding; bpfOrigin(s.Origin) == bpfOriginORIGIN_POOL && int(slot) < len(numbers) {
-			session.Name = s.Holds.Pool.Service
-			session.Binding = bindingID(slot, numbers[slot])
-			session.Tentative = s.Marks.As.Flags&sessionTentative != 0
-		}
-		if bpfOrigin(s.Origin) == bpfOriginORIGIN_WEB {
-			session.Name = webName(s)
-			session.Tentative = s.Marks.As.Flags&sessionTentative != 0
-		}
+		session.fill(s, bindings)
 		return visit(session)
 	})
+}
+
+// fill says what a session holds by its origin.
+func (s *Session) fill(record *bpfSession, bindings []boundTo) {
+	origin, slot := bpfOrigin(record.Origin), record.Holds.Pool.Binding
+	switch origin {
+	case bpfOriginORIGIN_POOL:
+		s.Name = record.Holds.Pool.Service
+	case bpfOriginORIGIN_COOKIE: // the name that it was asked for by is not kept
+		slot = webName(record)
+	case bpfOriginORIGIN_WEB:
+		s.Name = webName(record)
+	default:
+		return
+	}
+	s.Tentative = record.Marks.As.Flags&sessionTentative != 0
+	if origin == bpfOriginORIGIN_WEB || int(slot) >= len(bindings) {
+		return
+	}
+	s.Binding = bindingID(slot, bindings[slot].number)
+	if origin == bpfOriginORIGIN_COOKIE {
+		s.Name = bindings[slot].name
+	}
 }
 
 func sessionOf(s *bpfSession, tick uint32) Session {

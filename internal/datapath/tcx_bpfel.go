@@ -93,6 +93,7 @@ const (
 	tcxProgGatewayFragment = "gateway_fragment"
 	tcxProgGatewayHairpin  = "gateway_hairpin"
 	tcxProgGatewayHost     = "gateway_host"
+	tcxProgGatewayOverflow = "gateway_overflow"
 	tcxProgGatewayPrivate  = "gateway_private"
 	tcxProgGatewayPublic   = "gateway_public"
 	tcxProgGatewayQuestion = "gateway_question"
@@ -150,6 +151,7 @@ type tcxProgramSpecs struct {
 	GatewayFragment *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayHost     *ebpf.ProgramSpec `ebpf:"gateway_host"`
+	GatewayOverflow *ebpf.ProgramSpec `ebpf:"gateway_overflow"`
 	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.ProgramSpec `ebpf:"gateway_question"`
@@ -426,6 +428,7 @@ type tcxPrograms struct {
 	GatewayFragment *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayHost     *ebpf.Program `ebpf:"gateway_host"`
+	GatewayOverflow *ebpf.Program `ebpf:"gateway_overflow"`
 	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.Program `ebpf:"gateway_question"`
@@ -441,6 +444,7 @@ func (p *tcxPrograms) Close() error {
 		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayHost,
+		p.GatewayOverflow,
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,

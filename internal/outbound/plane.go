@@ -39,7 +39,7 @@ func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	}
 	change, outboundErr := k.plane.SetOutbound(addresses)
 	if len(left) > 0 { // those by a mapping have ended
-		ended, endErr := k.plane.EndSessions(func(s datapath.Session) bool { return s.Origin == "pool" && isLeft(s.External.Addr()) })
+		ended, endErr := k.plane.EndSessions(func(s datapath.Session) bool { return s.IsLent() && isLeft(s.External.Addr()) })
 		change.Ended += ended
 		err = errors.Join(err, endErr)
 	}

@@ -140,7 +140,7 @@ func (p *Plane) Report(s *api.Status) error {
 	s.Adopted, s.Slots, s.Bytes, s.Refusals = p.data.Adopted(), p.data.MostOutbound(), usage.Bytes, usage.Refusals
 	s.Sessions = api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity}
 	s.Mappings.Used = usage.Mappings
-	s.TentativeEnded, s.KnownFull = usage.TentativeEnded, usage.KnownFull
+	s.Overflowed, s.KnownFull = usage.Overflowed, usage.KnownFull
 	s.SubscribersFull, s.RemotesFull = usage.SubscribersFull, usage.RemotesFull
 	s.Half.Capacity = usage.Reservations
 	for _, i := range p.data.Interfaces() {

@@ -181,35 +181,6 @@ func (g *gateway) flood(first, last int) {
 	})
 }
 
-// The youngest of a binding have places: a flood makes the oldest give way, and takes nothing
-// from another binding.
-func TestFloodOfSYNs(t *testing.T) {
-	t.Parallel()
-	const ring = 16 // 4,096 sessions / 16 / 16 bindings
-	g := newGateway(t, func(s *setup) { s.Bindings = 16 })
-	g.lend(pool1, 80, service, nil)
-	other := endpoint(pool2, 80)
-	g.lend(pool2, 80, endpoint(hostB, 8080), nil)
-	g.knocks(client)
-	g.forwarded(g.put(segment(client2, other, packets.SYN, clientISN, 0)))
-	g.answers(client2, other, endpoint(hostB, 8080))
-	for n := range ring - 1 {
-		g.knocks(stranger(n))
-	}
-	g.answers(client, lent, service) // the oldest still stands
-	g.flood(ring, 11*ring)
-	g.dropped(g.put(proof(client, lent)), "drop_not_syn")
-	g.count(ring + 1)
-	same(g, "sessions that gave way", must(g.data.Usage())(t).TentativeEnded, 10*ring)
-	g.answers(client2, other, endpoint(hostB, 8080))
-	g.leaves(g.put(proof(client2, other)), proof(client2, endpoint(hostB, 8080)))
-	// Nor has the flood claimed: who comes and proves itself gets in, and stays.
-	g.visits(endpoint(remote, 50001))
-	g.flood(0, 2*ring)
-	g.leaves(g.put(tcp(endpoint(remote, 50001), lent, packets.ACK)), tcp(endpoint(remote, 50001), service, packets.ACK))
-	g.sound()
-}
-
 // I2: of two who knock for one claim the first who proves itself wins; the other's session is
 // over for both its ends.
 func TestLoserOfAClaim(t *testing.T) {

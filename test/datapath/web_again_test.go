@@ -9,7 +9,7 @@ import (
 
 // again is the same client by the same port, which begins anew and wants another host.
 func (v *visit) again() *visit {
-	return &visit{gateway: v.gateway, client: v.client, can: fullAbility, host: fullAbility, at: endpoint(hostB, 8080), isn: v.isn + 1<<24}
+	return &visit{gateway: v.gateway, client: v.client, to: v.to, can: fullAbility, host: fullAbility, at: endpoint(hostB, 8080), isn: v.isn + 1<<24}
 }
 
 var fullAbility = ability{mss: 1460, scale: 9, sack: true, timestamps: true}

@@ -120,7 +120,7 @@ func read(p packets.Packet) (a ability, value, echo uint32) {
 // visit is a connection by name as its client and host see it.
 type visit struct {
 	*gateway
-	client     netip.AddrPort
+	client, to netip.AddrPort
 	at         netip.AddrPort // its host
 	isn        uint32         // the client's
 	can, host  ability
@@ -137,11 +137,11 @@ var (
 
 // visitor is a client that wants webHost.
 func (g *gateway) visitor(client netip.AddrPort, can, host ability) *visit {
-	return &visit{gateway: g, client: client, can: can, host: host, at: webHost, isn: clientISN}
+	return &visit{gateway: g, client: client, to: webPlace, can: can, host: host, at: webHost, isn: clientISN}
 }
 
 func (v *visit) from(flags packets.Flags, sequence, acknowledge uint32, data string, options []byte) packets.Packet {
-	return with(segment(v.client, webPlace, flags, sequence, acknowledge), data).Change(func(p *packets.Packet) { p.TCP.Options = options })
+	return with(segment(v.client, v.to, flags, sequence, acknowledge), data).Change(func(p *packets.Packet) { p.TCP.Options = options })
 }
 
 // knocks says SYN, and reads the answer.
@@ -164,7 +164,7 @@ func (v *visit) knocks(promise datapath.WebPromise) {
 		same(v.gateway, "echo", echo, clientClock)
 	}
 	same(v.gateway, "to", r.packet.Tuple().Destination, v.client)
-	same(v.gateway, "from", r.packet.Tuple().Source, webPlace)
+	same(v.gateway, "from", r.packet.Tuple().Source, v.to)
 	v.can.timestamps, v.can.sack = want.timestamps, want.sack
 	v.cookie, v.clock = r.packet.TCP.Sequence, value
 }
@@ -193,24 +193,38 @@ func (v *visit) connects(data string) {
 	}
 	check(v.t, v.data.AnswerWeb(v.flow(), datapath.WebAnswer{Begun: v.isn, Host: v.at, Name: 0xabcdef}))
 	for range 2 { // the host does not answer at once
-		p := v.forwarded(v.put(v.first(data)))
-		a, value, echo := read(p)
-		want := v.can
-		want.mss = min(want.mss, 1460)
-		same(v.gateway, "what the host is offered", a, want)
-		if a.timestamps {
-			same(v.gateway, "timestamps", [2]uint32{value, echo}, [2]uint32{clientClock + 5, 0})
-		}
-		same(v.gateway, "flags", p.TCP.Flags, packets.SYN)
-		same(v.gateway, "numbers", [2]uint32{p.TCP.Sequence, p.TCP.Acknowledge}, [2]uint32{v.isn, 0})
-		same(v.gateway, "from", p.Tuple().Source, v.client)
-		same(v.gateway, "to", p.Tuple().Destination, v.at)
+		v.calls(v.first(data))
 	}
 	v.tells()
 }
 
-// opens has the host answer.
+// calls wants a segment of the client's to become the SYN to its host.
+func (v *visit) calls(segment packets.Packet) {
+	v.t.Helper()
+	p := v.forwarded(v.put(segment))
+	a, value, echo := read(p)
+	want := v.can
+	want.mss = min(want.mss, 1460)
+	same(v.gateway, "what the host is offered", a, want)
+	if a.timestamps {
+		same(v.gateway, "timestamps", [2]uint32{value, echo}, [2]uint32{clientClock + 5, 0})
+	}
+	same(v.gateway, "flags", p.TCP.Flags, packets.SYN)
+	same(v.gateway, "numbers", [2]uint32{p.TCP.Sequence, p.TCP.Acknowledge}, [2]uint32{v.isn, 0})
+	same(v.gateway, "from", p.Tuple().Source, v.client)
+	same(v.gateway, "to", p.Tuple().Destination, v.at)
+	v.correct(p)
+}
+
+// opens has the host answer, and the daemon hear of it.
 func (v *visit) opens() {
+	v.t.Helper()
+	v.answered()
+	same(v.gateway, "opened", v.tells(datapath.WebOpened)[0].Flow, v.flow())
+}
+
+// answered has the host answer.
+func (v *visit) answered() {
 	v.t.Helper()
 	can := v.host
 	can.sack, can.timestamps = can.sack && v.can.sack, can.timestamps && v.can.timestamps
@@ -230,7 +244,6 @@ func (v *visit) opens() {
 	if can.timestamps { // an echo would be a sample of the round trip that is not the client's
 		same(v.gateway, "of the ACK", [2]uint32{value, echo}, [2]uint32{clientClock + 5, 0})
 	}
-	same(v.gateway, "opened", v.tells(datapath.WebOpened)[0].Flow, v.flow())
 	v.host = can
 	v.difference = v.cookie - hostISN
 }
@@ -357,7 +370,7 @@ func (v *visit) talks() {
 				v.t.Fatalf("the clock goes back, from %d to %d", v.clock, value)
 			}
 		}
-		same(v.gateway, "from", got.Tuple().Source, webPlace)
+		same(v.gateway, "from", got.Tuple().Source, v.to)
 		v.correct(got)
 	}
 }

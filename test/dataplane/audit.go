@@ -68,7 +68,7 @@ func hasMapping(s *typesSession) bool {
 
 // isListedOutside is session_is_listed_outside of the same.
 func isListedOutside(s *typesSession) bool {
-	return slices.Contains([]typesOrigin{typesOriginORIGIN_POOL, typesOriginORIGIN_DNAT, typesOriginORIGIN_BASIC, typesOriginORIGIN_WEB}, typesOrigin(s.Origin))
+	return slices.Contains([]typesOrigin{typesOriginORIGIN_POOL, typesOriginORIGIN_DNAT, typesOriginORIGIN_BASIC, typesOriginORIGIN_WEB, typesOriginORIGIN_COOKIE}, typesOrigin(s.Origin))
 }
 
 // isOutbound is session_is_outbound of bpf/conntrack/tcp.h.

@@ -10,10 +10,25 @@ import (
 // held is what the session records say of a binding.
 type held struct{ records, sessions int }
 
+// isLent is session_is_lent of bpf/conntrack/session.h.
+func isLent(s *typesSession) bool {
+	return typesOrigin(s.Origin) == typesOriginORIGIN_POOL || typesOrigin(s.Origin) == typesOriginORIGIN_COOKIE
+}
+
+// bindingOf is session_binding of the same.
+func bindingOf(s *typesSession) uint32 {
+	if typesOrigin(s.Origin) == typesOriginORIGIN_COOKIE {
+		return s.Holds.Pool.Expected & 0xffffff
+	}
+	return s.Holds.Pool.Binding
+}
+
 // stands is session_stands of bpf/conntrack/standing.h.
 func stands(s *typesSession) bool {
 	tcp := typesTcpState(s.Life.As.Tcp)
-	return s.Marks.As.Flags&sessionTentative == 0 && tcp != typesTcpStateTCP_FIN_BOTH && tcp != typesTcpStateTCP_RST
+	unproved := s.Marks.As.Flags&sessionTentative != 0 &&
+		(typesOrigin(s.Origin) != typesOriginORIGIN_COOKIE || s.Marks.As.Flags&sessionSettled == 0)
+	return !unproved && tcp != typesTcpStateTCP_FIN_BOTH && tcp != typesTcpStateTCP_RST
 }
 
 // bindings compares what bindings count with the sessions that name them, and the bound ports
@@ -21,15 +36,15 @@ func stands(s *typesSession) bool {
 func (a *audit) bindings() error {
 	counts := map[uint32]held{}
 	err := datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
-		if typesOrigin(s.Origin) != typesOriginORIGIN_POOL || typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE {
+		if !isLent(s) || typesPhase(s.Life.As.Phase) != typesPhasePHASE_LIVE {
 			return
 		}
-		c := counts[s.Holds.Pool.Binding]
+		c := counts[bindingOf(s)]
 		c.records++
 		if stands(s) {
 			c.sessions++
 		}
-		counts[s.Holds.Pool.Binding] = c
+		counts[bindingOf(s)] = c
 	})
 	if err != nil {
 		return err
@@ -67,8 +82,8 @@ func (a *audit) known() error {
 	}
 	sessions := map[counted]int{}
 	err = datapath.ForEach(a.t.of["session_table"], func(_ uint32, s *typesSession) {
-		if typesOrigin(s.Origin) == typesOriginORIGIN_POOL && typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
-			client := knownKey(addressOf(s.RemoteAddress), numbers[s.Holds.Pool.Binding])
+		if isLent(s) && typesPhase(s.Life.As.Phase) == typesPhasePHASE_LIVE && s.Marks.As.Flags&sessionKnown != 0 && stands(s) {
+			client := knownKey(addressOf(s.RemoteAddress), numbers[bindingOf(s)])
 			sessions[counted{client, model.Protocol(s.Protocol) == model.TCP}]++
 		}
 	})

@@ -14,6 +14,7 @@ const (
 	sessionHairpin     = 1       // SESSION_HAIRPIN
 	sessionFilterOwner = 2       // SESSION_FILTER_OWNER
 	sessionTentative   = 8       // SESSION_TENTATIVE
+	sessionSettled     = 32      // SESSION_SETTLED
 	sessionKnown       = 64      // SESSION_KNOWN
 	sessionCounted     = 128     // SESSION_COUNTED
 )

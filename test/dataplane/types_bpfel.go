@@ -42,7 +42,10 @@ type typesBinding struct {
 	QueueHead     uint32
 	QueueTail     uint32
 	Answered      uint32
-	Pad           [4]uint32
+	Overflowed    uint32
+	Mss           uint16
+	Spare         uint16
+	Pad           [2]uint32
 }
 
 type typesBoundPort struct {
@@ -129,6 +132,7 @@ const (
 	typesOriginORIGIN_DNAT    typesOrigin = 5
 	typesOriginORIGIN_OWN_IN  typesOrigin = 6
 	typesOriginORIGIN_WEB     typesOrigin = 7
+	typesOriginORIGIN_COOKIE  typesOrigin = 8
 )
 
 type typesPhase uint32

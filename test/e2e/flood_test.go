@@ -134,27 +134,40 @@ func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 // another client each time, which nobody knows.
 func cycle(r *realm, from netns.Node, number int) error {
 	const hosts = 8
-	own := netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 19, from.IP.As4()[2], byte(128 + number/hosts%128)}), 0)
-	host := hostName(number % hosts)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-	defer cancel()
-	connection, err := from.DialFrom(ctx, "tcp4", own, netip.AddrPortFrom(r.Gateway.PublicAddress, 53).String())
+	own, host := stranger(from, number/hosts), hostName(number%hosts)
+	address, err := asks(r, from, own, "www."+host)
 	if err != nil {
 		return err
-	}
-	defer connection.Close()
-	client := dns.Client{Net: "tcp", Timeout: 8 * time.Second}
-	answer, _, err := client.ExchangeWithConn(new(dns.Msg).SetQuestion("www."+host, dns.TypeA), &dns.Conn{Conn: connection})
-	if err != nil {
-		return err
-	}
-	address, err := netip.ParseAddr(first(answer))
-	if err != nil {
-		return fmt.Errorf("no address for %s: %v", host, answer)
 	}
 	page, err := visitFrom(from, own, address, 80)
 	if err == nil && page != host {
 		err = fmt.Errorf("reached %q at %s instead of %s", page, address, host)
 	}
 	return err
+}
+
+// stranger is one of the addresses that a faraway client has for itself.
+func stranger(of netns.Node, number int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 19, of.IP.As4()[2], byte(128 + number%128)}), 0)
+}
+
+// asks has the name server say where a name is, over TCP.
+func asks(r *realm, from netns.Node, own netip.AddrPort, name string) (netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	connection, err := from.DialFrom(ctx, "tcp4", own, netip.AddrPortFrom(r.Gateway.PublicAddress, 53).String())
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer connection.Close()
+	client := dns.Client{Net: "tcp", Timeout: 8 * time.Second}
+	answer, _, err := client.ExchangeWithConn(new(dns.Msg).SetQuestion(name, dns.TypeA), &dns.Conn{Conn: connection})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	address, err := netip.ParseAddr(first(answer))
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("no address for %s: %v", name, answer)
+	}
+	return address, nil
 }

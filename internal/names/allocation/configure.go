@@ -109,7 +109,7 @@ func (a *Allocator) endInherited(inherited map[netip.Addr]bool) {
 		return
 	}
 	ended, err := a.options.Plane.EndSessions(func(s datapath.Session) bool {
-		return s.Origin == "pool" && inherited[s.Private.Addr()]
+		return s.IsLent() && inherited[s.Private.Addr()]
 	})
 	if err != nil {
 		a.log.Error("sessions of reassigned addresses not ended", "hint", "end them by realmgate sessions", "error", err)

@@ -82,7 +82,7 @@ func (uses uses) alone() keepers {
 
 // standing reports whether a session keeps its place: from the pool, proved, and not ended.
 func standing(s *datapath.Session) bool {
-	return s.Origin == "pool" && !s.Tentative && s.State != "fin_both" && s.State != "rst"
+	return s.IsLent() && !s.Tentative && s.State != "fin_both" && s.State != "rst"
 }
 
 // relieve takes from client networks what they keep beyond their share, if the pool has no address for somebody: their
@@ -108,7 +108,7 @@ func (rl *relief) relieve() error {
 		return nil
 	}
 	ended, err := rl.options.Plane.EndSessions(func(s datapath.Session) bool {
-		return s.Origin == "pool" && over[s.External.Addr()]
+		return s.IsLent() && over[s.External.Addr()]
 	})
 	rl.log.Warn("sessions over client share ended", "addresses",
 		slices.SortedFunc(maps.Keys(over), netip.Addr.Compare), "sessions", ended)
