@@ -70,6 +70,13 @@ type kernel interface {
 // begun is its client's first number.
 func (c *connection) begun() uint32 { return c.first.sequence - 1 }
 
+// has reports whether a segment is of this connection, and not of another by the same port: it acknowledges the same number of
+// ours, and its own is within what a client may send before its host has answered. What the data plane takes for the first
+// segment of a connection may be a later one, with a chance of one in 4,096 (bpf/handshake/syn_cookie.h).
+func (c *connection) has(s segment) bool {
+	return s.acknowledges == c.first.acknowledges && s.sequence-c.first.sequence < hello.MaxBytes
+}
+
 // add takes a segment in that came before the connection was a session.
 func (c *connection) add(s segment) error {
 	if len(c.frames) == mostFrames {

@@ -81,7 +81,7 @@ func (t *table) hear(e *datapath.WebEvent) error {
 
 // frame takes one in.
 func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
-	if c != nil && e.Kind == datapath.WebFirst && s.sequence != c.first.sequence {
+	if c != nil && e.Kind == datapath.WebFirst && !c.has(s) {
 		t.replace(c)
 		c = nil
 	}

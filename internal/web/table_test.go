@@ -154,6 +154,29 @@ func TestConnection(t *testing.T) {
 	}
 }
 
+// One later segment in 4,096 passes for the first of its connection, as the hash that knows the client's first number has
+// 12 bits. It is of the connection all the same.
+func TestLaterSegmentThatPassesForTheFirst(t *testing.T) {
+	t.Parallel()
+	passes := func(offset uint32, data string) datapath.WebEvent {
+		e := later(offset, data)
+		e.Kind = datapath.WebFirst
+		return e
+	}
+	b := newBed(t)
+	b.hears(first(request[:20]))
+	b.hears(passes(20, request[20:]), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20]))
+	b.hears(passes(uint32(len(request)), "more"))
+	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
+	b.hears(passes(uint32(len(request)+4), "late"), `replay "late" x1`)
+	if b.counts.Refused != 0 {
+		t.Errorf("%+v", b.counts)
+	}
+	// Another connection by the same port has a cookie of its own.
+	anew := datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), 100, request, func(p *packets.Packet) { p.TCP.Acknowledge++ })}
+	b.hears(anew, "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
+}
+
 // What comes to nothing, and what its client hears.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -351,9 +374,10 @@ func TestRedirect(t *testing.T) {
 // that one is of no other.
 func TestPortAgain(t *testing.T) {
 	t.Parallel()
-	const later = 5000 // octets on, as its first number is another
+	const later = 5000 // octets on, as its first number is another, and so is its cookie
 	again := func(data string) datapath.WebEvent {
-		return datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), later, data)}
+		return datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), later, data,
+			func(p *packets.Packet) { p.TCP.Acknowledge++ })}
 	}
 	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request)}
 	for name, c := range map[string]struct {
