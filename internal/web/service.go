@@ -132,7 +132,7 @@ func (s *Service) Report(status *api.Status) error {
 	defer s.mutex.Unlock()
 	if t := s.table; t != nil {
 		status.Web = &api.Web{
-			Waiting: len(t.all) + s.quic.waiting(), Read: t.counts.Read, Opened: t.counts.Opened, Refused: t.counts.Refused,
+			Waiting: t.waiting() + s.quic.waiting(), Read: t.counts.Read, Opened: t.counts.Opened, Refused: t.counts.Refused,
 			Full: t.counts.Full, Again: t.counts.Again, Times: t.times[:],
 		}
 	}

@@ -205,6 +205,14 @@ func (t *table) hasRoom(source netip.Addr) bool {
 		t.network[networkOf(source)] < mostOfNetwork
 }
 
+// waiting is how many have not said their names, or wait for their hosts.
+func (t *table) waiting() (n int) {
+	for _, of := range t.source {
+		n += of
+	}
+	return n
+}
+
 // expire ends what has waited too long, and forgets what is over.
 func (t *table) expire(now model.Instant) (err error) {
 	for _, c := range t.all {

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
+)
+
+// One later segment in 4,096 passes for the first of its connection, as the hash that knows the client's first number has
+// 12 bits. It is of the connection all the same.
+func TestLaterSegmentThatPassesForTheFirst(t *testing.T) {
+	t.Parallel()
+	passes := func(offset uint32, data string) datapath.WebEvent {
+		e := later(offset, data)
+		e.Kind = datapath.WebFirst
+		return e
+	}
+	b := newBed(t)
+	b.hears(first(request[:20]))
+	b.hears(passes(20, request[20:]), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20]))
+	b.hears(passes(uint32(len(request)), "more"))
+	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
+	b.hears(passes(uint32(len(request)+4), "late"), `replay "late" x1`)
+	if b.counts.Refused != 0 {
+		t.Errorf("%+v", b.counts)
+	}
+	// Another connection by the same port has a cookie of its own.
+	anew := datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), 100, request, func(p *packets.Packet) { p.TCP.Acknowledge++ })}
+	b.hears(anew, "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
+}
+
+// A client begins anew by the same port, whatever has become of the connection before: its name is read, and what is heard of
+// that one is of no other.
+func TestPortAgain(t *testing.T) {
+	t.Parallel()
+	const later = 5000 // octets on, as its first number is another, and so is its cookie
+	again := func(data string) datapath.WebEvent {
+		return datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), later, data,
+			func(p *packets.Packet) { p.TCP.Acknowledge++ })}
+	}
+	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request)}
+	for name, c := range map[string]struct {
+		events []datapath.WebEvent
+		left   uint64
+	}{
+		"while its name is read":      {[]datapath.WebEvent{first("GET")}, 1},
+		"while its host is asked":     {[]datapath.WebEvent{first(request)}, 1},
+		"when it is open":             {[]datapath.WebEvent{first(request), about(datapath.WebOpened, "")}, 0},
+		"when it has come to nothing": {[]datapath.WebEvent{first(strange)}, 1},
+	} {
+		b := newBed(t)
+		for _, e := range c.events {
+			e.At = b.now
+			if err := b.hear(&e); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		b.kernel.did = nil
+		b.hears(again(request), connects...)
+		if a := b.kernel.answers[flowOf(visitor)]; a.Begun != begun+later {
+			t.Errorf("%s: what is said is of %d, want %d", name, a.Begun, begun+later)
+		}
+		for _, kind := range []datapath.WebEventKind{datapath.WebOpened, datapath.WebRefused, datapath.WebWeak} {
+			b.hears(about(kind, "drop_host_refused"))
+		}
+		if b.counts.Refused != c.left || len(b.all) != 1 || b.source[visitor.Addr()] != 1 || len(b.host) != 1 {
+			t.Errorf("%s: %+v", name, b.table)
+		}
+		e := about(datapath.WebOpened, "")
+		e.Begun += later
+		b.hears(e, "forget", fmt.Sprintf("replay %q x1", request))
+		b.waits(time.Second, "forget")
+		if len(b.all)+len(b.source)+len(b.network)+len(b.host)+b.octets != 0 {
+			t.Errorf("%s: left are %+v", name, b.table)
+		}
+	}
+}
