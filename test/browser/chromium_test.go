@@ -51,7 +51,7 @@ func newChromium(m *machine, upgrade bool) (tab, error) {
 		feature, features = "--enable-features=", "HttpsUpgrades"
 	}
 	args := append([]string{"--user-data-dir=" + profile, feature + features}, chromiumFlags...)
-	m.start("chromium.log", "chromium", append(args, "about:blank")...)
+	m.start("chromium.log", "chromium", append(append(args, m.flags...), "about:blank")...)
 	ctx, cancel := context.WithTimeout(background, startLimit)
 	defer cancel()
 	address, err := waitFile(ctx, filepath.Join(profile, "DevToolsActivePort"))

@@ -43,6 +43,9 @@ type machine struct {
 	t         *testing.T
 	directory string
 	files     map[string]string // path → the file that stands there
+
+	flags       []string // of its Chromium, beside those of all
+	preferences string   // of its Firefox
 }
 
 // newMachine makes a machine that asks the resolver.

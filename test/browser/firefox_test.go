@@ -49,7 +49,7 @@ type firefox struct {
 // newFirefox starts a Firefox on the machine, with or without upgrades to https.
 func newFirefox(m *machine, upgrade bool) (tab, error) {
 	profile := filepath.Join(m.directory, "firefox")
-	preferences := firefoxPreferences + fmt.Sprintf("user_pref(\"dom.security.https_first\", %t);\n", upgrade)
+	preferences := firefoxPreferences + m.preferences + fmt.Sprintf("user_pref(\"dom.security.https_first\", %t);\n", upgrade)
 	write(m.t, filepath.Join(profile, "user.js"), preferences)
 	m.start("firefox.log", "firefox-esr", "--headless", "--no-remote", "--profile", profile,
 		"--remote-debugging-port", firefoxPort, "--remote-allow-origins", "http://127.0.0.1:"+firefoxPort, "about:blank")

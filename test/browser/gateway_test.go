@@ -93,7 +93,7 @@ func (w *world) run(configuration string) {
 			w.t.Logf("the servers' log:\n%s", text)
 		}
 	})
-	eventually(w.t, 20*time.Second, "the daemon serves", func() bool {
+	eventually(w.t, time.Minute, "the daemon serves", func() bool {
 		_, err := w.status()
 		return err == nil
 	})

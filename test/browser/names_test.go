@@ -28,10 +28,12 @@ func (d delegation) a() dns.RR {
 }
 
 // names is a name server for the root, with delegations, or for one zone below
-// it. All that it answers has a TTL of 0, but delegations.
+// it. All that it answers has a TTL of 0, but delegations,
+// and addresses where ttl says more.
 type names struct {
 	self        delegation // the zone, and how the server itself is called
 	delegations []delegation
+	ttl         uint32 // of addresses, in seconds
 	// addresses gives the addresses of a name; nil where there is none. It is
 	// asked once for each question for an A record.
 	addresses func(name string) []netip.Addr
@@ -88,7 +90,7 @@ func (n *names) answer(reply *dns.Msg, q dns.Question) {
 		return
 	case q.Qtype == dns.TypeA:
 		for _, a := range n.give(name) {
-			reply.Answer = append(reply.Answer, &dns.A{Hdr: header(q.Name, dns.TypeA, 0), A: a.AsSlice()})
+			reply.Answer = append(reply.Answer, &dns.A{Hdr: header(q.Name, dns.TypeA, n.ttl), A: a.AsSlice()})
 		}
 	}
 	if len(reply.Answer) == 0 {

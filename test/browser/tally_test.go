@@ -23,8 +23,9 @@ type outcome struct {
 	what   string // what it did before, as "after 58s"
 	at     time.Time
 	took   time.Duration
-	wrong  bool // something came from another host than was asked for
-	failed bool // something did not come
+	loaded time.Duration // what a page says it took, without the test's own part
+	wrong  bool          // something came from another host than was asked for
+	failed bool          // something did not come
 	detail string
 }
 

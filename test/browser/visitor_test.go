@@ -37,7 +37,7 @@ func (v visitor) prepare(m *machine, certificates *certifier) (tab, error) {
 func (v visitor) visit(t tab, all *tally) {
 	what := "at first"
 	for i := 0; ; i++ {
-		o := look(t, pageURL(v.at, v.origins), v.origins[0].host)
+		o := look(t, pageURL(v.at, v.origins), v.origins[0].host, resources)
 		o.who, o.what = v.who, what
 		all.add(o)
 		v.visitDirect(t, all)
@@ -51,7 +51,7 @@ func (v visitor) visit(t tab, all *tally) {
 }
 
 func (v visitor) visitDirect(t tab, all *tally) {
-	o := look(t, pageURL("", v.direct()), "direct")
+	o := look(t, pageURL("", v.direct()), "direct", resources)
 	o.who = v.who
 	all.addDirect(o)
 }
@@ -70,13 +70,14 @@ func (v visitor) direct() []origin {
 // waitVisit waits for the page's script and for what came of its resources.
 const waitVisit = `new Promise(done => { const look = () => window.visit ? window.visit.then(done) : setTimeout(look, 10); look(); })`
 
-// look opens a page and waits for all its resources. host is whose page it is.
-func look(t tab, url, host string) outcome {
+// look opens a page and waits for all its resources, of which there are so many. host is whose page it is.
+func look(t tab, url, host string, count int) outcome {
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
 	o := outcome{at: time.Now()}
 	var got struct {
 		Host                    string
+		Milliseconds            float64
 		Complete, Wrong, Failed int
 		Sample                  []string
 	}
@@ -93,7 +94,8 @@ func look(t tab, url, host string) outcome {
 		return o
 	}
 	o.wrong = got.Wrong > 0 || got.Host != host
-	o.failed = got.Failed > 0 || got.Complete+got.Failed != resources
+	o.failed = got.Failed > 0 || got.Complete+got.Failed != count
+	o.loaded = time.Duration(got.Milliseconds * float64(time.Millisecond))
 	if o.wrong || o.failed {
 		o.detail = fmt.Sprintf("page by %s, %d right or wrong, %d of them wrong, %d failed: %s",
 			got.Host, got.Complete, got.Wrong, got.Failed, strings.Join(got.Sample, "; "))
