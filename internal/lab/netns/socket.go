@@ -120,6 +120,10 @@ func (f *Frames) Receive(deadline time.Time) ([]byte, error) {
 	return buffer[:length], err
 }
 
-// Close closes the socket; Receive then returns os.ErrClosed, also when it is
-// waiting.
+// Read is Receive into a buffer, without a deadline. It cuts off what has no
+// room there.
+func (f *Frames) Read(buffer []byte) (int, error) { return f.file.Read(buffer) }
+
+// Close closes the socket; Receive and Read then return os.ErrClosed, also when they
+// wait.
 func (f *Frames) Close() error { return f.file.Close() }
