@@ -17,8 +17,8 @@ fi
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
 declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=18 [lab]=12 [explain]=12
-  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30)
-slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures)
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38)
+slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
@@ -29,6 +29,7 @@ declare -A lengthy=(
   [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
   [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
+  [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
 )
 
 parts=("$@")
@@ -136,6 +137,7 @@ matrix-both_tests() { at_length test/browser "$two_scenes"; }
 clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
 measures_tests() { at_length test/e2e; }
+transfers_tests() { at_length test/e2e; }
 
 # again: the tests that failed are run once more, alone. Real programs in real time lose races where other users have the
 # CPUs; what is broken fails again, and many failures are no races. A race of the program's own is never forgiven. What draws at

@@ -51,6 +51,20 @@ static __always_inline int carrier_replay(ctx_t *ctx)
 	return CTX_DROP;
 }
 
+/*
+ * Queued behind this frame on the same CPU, and before all that comes of it: sent by two calls, the second would meet the
+ * answer to the first where the host is a neighbour by veth.
+ */
+static __always_inline int carrier_replay_twice(ctx_t *ctx)
+{
+	__u8 kind = CARRIER_REPLAY;
+
+	if (ctx_store(ctx, 0, &kind, sizeof(kind)))
+		return CTX_DROP;
+	bpf_clone_redirect(ctx, ctx_ifindex(ctx), BPF_F_INGRESS);
+	return carrier_replay(ctx);
+}
+
 static __always_inline int carrier_side(ctx_t *ctx)
 {
 	struct carrier_message message;
@@ -62,6 +76,8 @@ static __always_inline int carrier_side(ctx_t *ctx)
 		return CTX_DROP;
 	if (message.kind == CARRIER_REPLAY)
 		return carrier_replay(ctx);
+	if (message.kind == CARRIER_TWICE)
+		return carrier_replay_twice(ctx);
 	if (message.kind != CARRIER_KIND)
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST); /* what is left to the kernel is for it to forward */

@@ -10,15 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replayMessage begins a frame that goes through the carrier to be taken as one from outside (bpf/fragment/carrier.h), in the
-// place of its link addresses.
-const replayMessage = 0x57
+// What begins a frame that goes through the carrier to be taken as one from outside (bpf/fragment/carrier.h), in the place of
+// its link addresses: once, or twice before anybody can answer the first.
+const (
+	replayMessage = 0x57
+	replayTwice   = 0x58
+)
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
 const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 
-// Replay sends a frame again as if it had come in by a public interface, times times. It is to run in the gateway's network
-// namespace.
+// Replay sends a frame again as if it had come in by a public interface: 1 or 2 times, the second before anybody can answer
+// the first. It is to run in the gateway's network namespace.
 func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
 	d.mutex.Lock()
 	mode := TCX
@@ -41,7 +44,7 @@ func (d *replayer) replayFrames(ifindex int, frame []byte, times int) error {
 	if err != nil {
 		return err
 	}
-	_, err = program.Run(&ebpf.RunOptions{
+	_, err = program.Run(&ebpf.RunOptions{ // of one batch, which is sent when it is through
 		Data: frame, Repeat: uint32(times), Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES,
 		Context: XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
 	})
@@ -64,10 +67,11 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int) error {
 	}
 	message := slices.Clone(frame)
 	message[0] = replayMessage
-	for range times {
-		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
-			return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
-		}
+	if times > 1 {
+		message[0] = replayTwice
+	}
+	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
 	}
 	return nil
 }

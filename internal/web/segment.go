@@ -152,13 +152,9 @@ func fold(total uint32) uint16 {
 // pseudoSum is that of the pseudo-header (RFC 9293 section 3.1).
 func pseudoSum(ip []byte, length int) uint32 { return sum(ip[12:20]) + uint32(ip[9]) + uint32(length) }
 
-// farther is how far a client is at least that the SYN to its host is sent twice (connection.connect): below it the host's
-// sample is near enough.
-const farther = 2 // of the data plane's clock, which counts about milliseconds
-
-// isFar reports whether the client's round trip is longer than a host's own network: by the timestamp of ours that its
-// first segment echoes, or by nothing that is known.
-func (s *segment) isFar(clock uint32) bool { return !s.stamped || clock-s.echo > farther }
+// isFar reports whether the client's round trip is longer than a host's own network, whose own sample would be the gateway's
+// then: by the timestamp of ours that its first segment echoes, which counts about milliseconds, or by nothing that is known.
+func (s *segment) isFar(clock uint32) bool { return !s.stamped || clock != s.echo }
 
 // clockOf is the data plane's clock of timestamps (HANDSHAKE_CLOCK, bpf/handshake/side.h).
 func clockOf(event *datapath.WebEvent) uint32 { return uint32(event.At >> datapath.WebClock) }

@@ -295,7 +295,7 @@ func TestFrames(t *testing.T) {
 	if err != nil || string(s.payload) != "GET /" || s.sequence != begun+1 || s.acknowledges != cookie+1 || !s.stamped || s.value != 11 || s.echo != 22 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if !s.isFar(25) || s.isFar(24) {
+	if !s.isFar(23) || s.isFar(22) {
 		t.Error("the round trip is not read")
 	}
 	partial := slices.Clone(whole)

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
+)
+
+var (
+	transferTurns    = flag.Int("turns", 3, "turns of each transfer by name and of one by plain NAT, where they are held against each other")
+	transferTime     = flag.Duration("transfer", 5*time.Second, "how long each lasts")
+	transferControls = flag.String("controls", "bbr,cubic", "the congestion controls of transfers that are held against each other")
+	wholeTime        = flag.Duration("whole", time.Minute, "how long transfers of 1 GB last at most")
+)
+
+// Octets arrive as they were sent, both ways, over a wire that loses and turns frames round.
+func TestWebTransfers(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 1})
+	client, _ := r.behindWire(1, weather{takes: 10 * time.Millisecond, lost: 0.01, late: 0.01, lateBy: 2 * time.Millisecond, twice: 0.001, seed: 1})
+	k := r.delivers()
+	for _, way := range []transferWay{download, upload} {
+		done, err := k.transfer(client, webPlace, way, 2<<20, 20*time.Second)
+		if err != nil {
+			t.Errorf("%s: %v", way, err)
+		}
+		t.Logf("%s of %d octets: %.1f MB/s, least round trip at the host %s", way, done.octets, done.goodput()/1e6, done.rtt)
+	}
+}
+
+// The host's least round trip is its client's and not the gateway's, in both modes: before it is known what the host can,
+// and then.
+func TestWebRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"xdp", "tcx"} {
+		t.Run(mode, func(t *testing.T) {
+			r := newRealm(t, netns.Options{Hosts: 1})
+			client, between := r.behindWire(1, weather{})
+			k := r.delivers(fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+			for i := range 6 {
+				roundTrip := []time.Duration{20 * time.Millisecond, 2 * time.Millisecond}[i%2]
+				between.turns(weather{takes: roundTrip / 2})
+				done, err := k.transfer(client, webPlace, download, 100_000, 20*time.Second)
+				if err != nil || done.rtt < roundTrip { // by the wire nothing comes back sooner
+					t.Errorf("of %s the host has seen %s: %v", roundTrip, done.rtt, err)
+				}
+			}
+		})
+	}
+}
+
+// skies are the weathers that transfers are held in, but for how far the client is.
+var skies = map[string]weather{
+	"0 %": {}, "0.1 %": {lost: 0.001}, "1 %": {lost: 0.01}, "turned round": {late: 0.01},
+}
+
+var distances = []time.Duration{time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond}
+
+// far is a sky at a distance. The wire carries 200 Mbit/s, which these machines can, so that TCP decides and not who has the CPU.
+func (w weather) far(roundTrip time.Duration) weather {
+	w.takes, w.rate, w.queue, w.lateBy = roundTrip/2, 25_000_000, 50*time.Millisecond, time.Millisecond
+	return w
+}
+
+// Octets arrive as they were sent: 1 GB or a minute, whichever ends first, in each sky, at each distance, both ways.
+func TestWebTransfersWhole(t *testing.T) {
+	lab.LengthyOnly(t)
+	r := newRealm(t, netns.Options{Hosts: 1})
+	r.tuned(r.Hosts()[0], fresh)
+	k := r.delivers()
+	number := 0
+	for sky, w := range skies {
+		for _, roundTrip := range distances {
+			number++
+			client, _ := r.behindWire(number, w.far(roundTrip))
+			r.tuned(client, fresh)
+			t.Run(fmt.Sprintf("%s at %s", sky, roundTrip), func(t *testing.T) {
+				t.Parallel()
+				for _, way := range []transferWay{download, upload} {
+					done, err := k.transfer(client, webPlace, way, 1e9, *wholeTime)
+					if err != nil {
+						t.Errorf("%s: %v", way, err)
+					}
+					t.Logf("%-12s %5s %-8s %7.1f MB in %.0f s are equal", sky, roundTrip, way, float64(done.octets)/1e6, done.took.Seconds())
+				}
+			})
+		}
+	}
+}
+
+// fresh has each connection begin without what is remembered of those before it.
+var fresh = map[string]string{"tcp_no_metrics_save": "1"}
+
+// contest is transfers by name and by plain NAT of one client, in turns.
+type contest struct {
+	couriers *couriers
+	client   netns.Node
+	wire     *wire
+	plain    netip.AddrPort
+}
+
+// rival is what each side made in every turn, by name first: values, and the ratio of each pair.
+type rival struct{ name, plain, ratio []float64 }
+
+func (r *rival) add(name, plain float64) {
+	r.name, r.plain, r.ratio = append(r.name, name), append(r.plain, plain), append(r.ratio, name/plain)
+}
+
+// held holds transfers in one weather against each other: octets a second, and the host's least round trip in seconds.
+func (c *contest) held(t *testing.T, w weather, way transferWay) (goodput, seen rival) {
+	t.Helper()
+	for turn := range *transferTurns {
+		var pair [2]transferred
+		for second := range 2 {
+			who := (turn + second) % 2
+			w.seed = uint64(turn) //nolint:gosec // a small number
+			c.wire.turns(w)
+			done, err := c.couriers.transfer(c.client, [2]netip.AddrPort{webPlace, c.plain}[who], way, 1e9, *transferTime)
+			if err != nil {
+				t.Fatalf("%s: %v", way, err)
+			}
+			pair[who] = done
+		}
+		goodput.add(pair[0].goodput(), pair[1].goodput())
+		seen.add(pair[0].rtt.Seconds(), pair[1].rtt.Seconds())
+	}
+	return goodput, seen
+}
+
+// Goodput and least round trip by name are those of plain NAT, in turns, with both congestion controls: medians are told,
+// and it fails where every turn is beyond its limit.
+func TestWebTransfersBesidePlain(t *testing.T) {
+	lab.LengthyOnly(t)
+	const goodputLeast, roundTripMost = 0.95, 1.2
+	r := newRealm(t, netns.Options{Hosts: 1})
+	host := r.Hosts()[0]
+	c := contest{plain: r.plainPlace()}
+	c.client, c.wire = r.behindWire(1, weather{})
+	c.couriers = r.delivers()
+	r.tuned(host, fresh)
+	r.tuned(c.client, fresh)
+	for _, control := range strings.Split(*transferControls, ",") {
+		c.couriers.control = control
+		for _, sky := range slices.Sorted(maps.Keys(skies)) {
+			for _, roundTrip := range distances {
+				for _, way := range []transferWay{download, upload} {
+					goodput, seen := c.held(t, skies[sky].far(roundTrip), way)
+					what := fmt.Sprintf("%-5s %-12s %5s %-8s", control, sky, roundTrip, way)
+					ratio := spread(goodput.ratio)
+					t.Logf("%s MB/s by name %5.2f, plain %5.2f, ratio %.2f (%.2f-%.2f); least round trip %6.2f and %6.2f ms", what, spread(goodput.name)[1]/1e6,
+						spread(goodput.plain)[1]/1e6, ratio[1], ratio[0], ratio[2], spread(seen.name)[1]*1e3, spread(seen.plain)[1]*1e3)
+					if ratio[2] < goodputLeast {
+						t.Errorf("%s: in each turn the goodput by name is below %.2f of plain NAT's", what, goodputLeast)
+					}
+					if way == upload {
+						continue // a host that sends nothing has no sample
+					}
+					if rtt := spread(seen.ratio); rtt[0] > roundTripMost {
+						t.Errorf("%s: in each turn the host's least round trip is beyond %.1f of plain NAT's", what, roundTripMost)
+					}
+					if rtt := spread(seen.name); rtt[1] < roundTrip.Seconds() {
+						t.Errorf("%s: the host has seen a round trip of %.2f ms", what, rtt[0]*1e3)
+					}
+				}
+			}
+		}
+	}
+}
