@@ -2,9 +2,11 @@ package datapath
 
 import (
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // again is the same client by the same port, which begins anew and wants another host.
@@ -55,7 +57,10 @@ func TestWebPortAgainWhenItsSessionCloses(t *testing.T) {
 			v.forwarded(v.put(v.from(packets.FIN|packets.ACK, v.isn+7, v.cookie+1, "", nil)))
 			v.forwarded(v.put(v.says(packets.FIN|packets.ACK, 0xffffffff, v.isn+8, "", nil)))
 		},
-		"one has reset": func(v *visit) { v.forwarded(v.put(v.from(packets.RST|packets.ACK, v.isn+7, v.cookie+1, "", nil))) },
+		"one has reset": func(v *visit) {
+			v.forwarded(v.put(v.from(packets.RST|packets.ACK, v.isn+7, v.cookie+1, "", nil)))
+			check(v.t, dataplane.Age(v.data, time.Second))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
@@ -78,6 +83,28 @@ func TestWebPortAgainWhenItsSessionCloses(t *testing.T) {
 	}
 }
 
+// Somebody resets a connection in its client's name, by numbers that are near, and says SYN: it goes on.
+func TestWebOutlivesAnRSTAndASYN(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /a")
+	v.opens()
+	v.forwarded(v.put(v.first("GET /a")))
+	g.forwarded(g.put(v.from(packets.RST, v.isn+70_000, 0, "", nil)))
+	g.dropped(g.put(v.again().from(packets.SYN, v.isn+80_000, 0, "", fullAbility.options(clientClock, 0))), "drop_session_conflict")
+	v.talks()
+	for _, s := range g.sessions() {
+		if s.State != "established" {
+			t.Errorf("%+v", s)
+		}
+	}
+	g.count(1)
+	g.sound()
+}
+
 // A client has forgotten its connection, and so has the host, which takes its SYN for a new one's: nobody knows whom it is for.
 func TestWebPortAgainWhenAllHaveForgotten(t *testing.T) {
 	t.Parallel()
@@ -94,6 +121,7 @@ func TestWebPortAgainWhenAllHaveForgotten(t *testing.T) {
 	knock := w.from(packets.SYN, w.isn, 0, "", w.can.options(clientClock, 0))
 	same(g, "its SYN goes to", g.forwarded(g.put(knock)).Tuple().Destination, v.at)
 	g.dropped(g.put(v.says(synAck, 777, w.isn+1, "", fullAbility.options(hostClock, clientClock))), "drop_session_conflict")
+	check(t, dataplane.Age(g.data, time.Second))
 	w.knocks(allPromised) // when it comes again
 	w.connects("GET /b")
 	w.opens()
