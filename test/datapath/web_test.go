@@ -127,6 +127,8 @@ type visit struct {
 	cookie     uint32 // our number
 	clock      uint32 // our timestamp
 	difference uint32 // to the client, of the host's numbers
+	syn        string // layouts of the options of the client's SYN,
+	synAck     string // and of its host's SYN and ACK; without one, as Linux
 	ticks      uint32 // and of its timestamps
 }
 
@@ -147,7 +149,7 @@ func (v *visit) from(flags packets.Flags, sequence, acknowledge uint32, data str
 // knocks says SYN, and reads the answer.
 func (v *visit) knocks(promise datapath.WebPromise) {
 	v.t.Helper()
-	p := v.from(packets.SYN, v.isn, 0, "", v.can.options(clientClock, 0))
+	p := v.from(packets.SYN, v.isn, 0, "", v.can.laidOut(v.syn, clientClock, 0))
 	r := v.put(p)
 	if r.action != dataplane.Redirect || r.reason != "answered_cookie" {
 		v.t.Fatalf("%v, %s", r.action, r.reason)
@@ -231,7 +233,7 @@ func (v *visit) answered() {
 	if v.can.scale < 0 {
 		can.scale = -1
 	}
-	r := v.put(v.says(synAck, hostISN, v.isn+1, "", can.options(hostClock, clientClock+5)))
+	r := v.put(v.says(synAck, hostISN, v.isn+1, "", can.laidOut(v.synAck, hostClock, clientClock+5)))
 	if r.action != dataplane.Redirect || r.reason != "answered_host" {
 		v.t.Fatalf("%v, %s", r.action, r.reason)
 	}
