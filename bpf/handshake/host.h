@@ -81,8 +81,7 @@ static __always_inline bool host_is_weak(const struct session *session, const st
 
 	if (session->origin == ORIGIN_COOKIE)
 		return host_is_short(session, offer);
-	return (session->holds.offered.timestamps && !offer->timestamps) ||
-	       (address && address->kind == ADDRESS_WEB && offer->mss < address->mss);
+	return (session->holds.offered.timestamps && !offer->timestamps) || (address && offer->mss < address->mss);
 }
 
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,

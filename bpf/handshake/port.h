@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The ports of web addresses: those at which names are read, of whoever is let in. All others there are nobody's.
+ * The ports of web addresses: those at which names are read, of whoever is let in. All others there are nobody's, or, where
+ * the address is outbound, too, what they are of any outbound address.
  */
 #pragma once
 
 #include "../include/maps.h"
 #include "../packet/packet.h"
 #include "../path/chain.h"
+
+/* Whether names are read there, which comes before all else that the address may be for. */
+static __always_inline bool address_reads_names(const struct address *address)
+{
+	return address->mss;
+}
 
 /* Whether the packet comes to a port of a web address at which names are read. */
 static __always_inline bool web_serves(const struct packet *packet)

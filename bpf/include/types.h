@@ -174,7 +174,7 @@ enum address_kind {
 	ADDRESS_OUTBOUND = 2,
 	ADDRESS_DNAT = 3, /* for dnat alone */
 	ADDRESS_OWN = 4,  /* one host's (1:1) */
-	ADDRESS_WEB = 5,  /* of names that are read from connections */
+	ADDRESS_WEB = 5,  /* of names that are read from connections, and nothing else's */
 };
 
 struct address {
@@ -184,7 +184,7 @@ struct address {
 	__u8 lends;    /* outbound: it is of the pool, too, whose services have ports of it */
 	__u8 group;    /* outbound: its slot's */
 	__u8 promises; /* web: a set of enum web_promise */
-	__u16 mss;     /* web: the most that its hosts take, host byte order */
+	__u16 mss;     /* web: the most that its hosts take, host byte order; outbound: 0 where no names are read */
 };
 
 /* Which neighbour: compared and swapped whole. */

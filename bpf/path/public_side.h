@@ -49,7 +49,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 
 		if (!target.address)
 			return public_untranslated(ctx, &packet, hairpin);
-		if (target.address->kind == ADDRESS_WEB && !hairpin && web_serves(&packet))
+		if (address_reads_names(target.address) && !hairpin && web_serves(&packet))
 			return DRY ? verdict(ctx, &packet, web_dry(ctx, &packet), SIDE_PUBLIC)
 				   : handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 		reason = flow ? public_judge(ctx, &packet, &target, flow) : REASON_DROP_INTERNAL;

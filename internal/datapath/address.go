@@ -25,8 +25,8 @@ func (d *addressTable) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) 
 	return d.putAddresses()
 }
 
-// SetWebAddresses makes web the addresses that names share, next to those of SetAddresses. One that leaves takes no packets
-// any more, either.
+// SetWebAddresses makes web the addresses that names share, next to those of SetAddresses; an address may be of the web and
+// outbound. One that leaves takes no packets any more, either, unless it is outbound still.
 func (d *addressTable) SetWebAddresses(web []netip.Addr) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -56,7 +56,9 @@ func (d *addressTable) putAddresses() error {
 		wanted[a] = addressEntry{Kind: uint8(bpfAddressKindADDRESS_OWN)}
 	}
 	for _, a := range d.web {
-		wanted[a] = d.promise(a).entry()
+		entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_WEB)}
+		d.promise(a).put(&entry)
+		wanted[a] = entry
 	}
 	for _, s := range slots {
 		if s.State != SlotLive {
@@ -65,6 +67,9 @@ func (d *addressTable) putAddresses() error {
 		entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_OUTBOUND), Number: uint8(s.Number), Group: s.group}
 		if slices.Contains(d.pool, s.Address) {
 			entry.Lends = 1
+		}
+		if slices.Contains(d.web, s.Address) {
+			d.promise(s.Address).put(&entry)
 		}
 		wanted[s.Address] = entry
 	}
@@ -137,7 +142,8 @@ func (d *addressTable) readAddresses() error {
 			d.dnat = append(d.dnat, a)
 		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_OWN:
 			d.own = append(d.own, a)
-		case bpfAddressKind(entry.Kind) == bpfAddressKindADDRESS_WEB:
+		}
+		if entry.Mss != 0 {
 			d.web = append(d.web, a)
 			d.serves.Store(true)
 			d.promises[a] = promiseOf(entry.Mss, uint32(entry.Promises))

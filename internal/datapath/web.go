@@ -21,15 +21,15 @@ type WebPromise struct {
 // LeastWebPromise is kept by any host behind links as long as Ethernet's.
 var LeastWebPromise = WebPromise{MSS: 1460}
 
-func (p WebPromise) entry() addressEntry {
-	entry := addressEntry{Kind: uint8(bpfAddressKindADDRESS_WEB), Mss: p.MSS}
+// put has an address promise it, by which it is one of the web.
+func (p WebPromise) put(entry *addressEntry) {
+	entry.Mss = p.MSS
 	if p.SACK {
 		entry.Promises |= uint8(bpfWebPromiseWEB_PROMISES_SACK)
 	}
 	if p.Timestamps {
 		entry.Promises |= uint8(bpfWebPromiseWEB_PROMISES_TIMESTAMPS)
 	}
-	return entry
 }
 
 func promiseOf(mss uint16, promises uint32) WebPromise {

@@ -26,11 +26,16 @@ var (
 // serves has the gateway serve names at webAddress.
 func (g *gateway) serves(promise datapath.WebPromise) {
 	g.t.Helper()
+	g.servesAt(webAddress, promise)
+}
+
+func (g *gateway) servesAt(address netip.Addr, promise datapath.WebPromise) {
+	g.t.Helper()
 	g.in(func() error {
 		g.settings.WebTCP, g.settings.WebUDP = []uint16{80, 443}, []uint16{443}
 		_, err := g.data.SetPolicy(g.settings, g.services, nil)
-		return errors.Join(err, g.data.SetWebAddresses([]netip.Addr{webAddress}),
-			g.data.SetWebPromises(map[netip.Addr]datapath.WebPromise{webAddress: promise}), g.data.WebHeartbeat())
+		return errors.Join(err, g.data.SetWebAddresses([]netip.Addr{address}),
+			g.data.SetWebPromises(map[netip.Addr]datapath.WebPromise{address: promise}), g.data.WebHeartbeat())
 	})
 }
 
@@ -181,7 +186,7 @@ func (v *visit) first(data string) packets.Packet {
 }
 
 func (v *visit) flow() model.Tuple {
-	return model.Tuple{Protocol: model.TCP, Source: v.client, Destination: webPlace}
+	return model.Tuple{Protocol: model.TCP, Source: v.client, Destination: v.to}
 }
 
 // connects has the daemon say where the name leads, and wants the client's SYN there.

@@ -220,7 +220,8 @@ func TestWebInitialsInAggregates(t *testing.T) {
 			return err
 		})
 	}
-	put(1199)
+	put(1199) // and the kernel verifies the other form's programs, for longer than a heartbeat lasts
+	g.in(g.data.WebHeartbeat)
 	put(1250)
 	e := g.tells(datapath.WebDatagram)[0]
 	same(g, "each", e.Each, 1250)
