@@ -17,13 +17,23 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// sockets are the addresses at which programs wait for strangers, by protocol and port.
-type sockets map[model.Port][]netip.Addr
+// socket is one at which a program waits for strangers.
+type socket struct {
+	at    netip.AddrPort
+	inode string // by which its program is found, "" where the kernel does not say
+}
 
-func (s sockets) has(p model.Protocol, at netip.AddrPort) bool {
-	return slices.ContainsFunc(s[model.Port{Protocol: p, Port: at.Port()}], func(a netip.Addr) bool {
-		return a.IsUnspecified() || a == at.Addr()
-	})
+// sockets are those by protocol and port.
+type sockets map[model.Port][]socket
+
+// find finds one that hears what comes to an address.
+func (s sockets) find(p model.Protocol, at netip.AddrPort) (found socket, ok bool) {
+	list := s[model.Port{Protocol: p, Port: at.Port()}]
+	i := slices.IndexFunc(list, func(s socket) bool { return s.at.Addr().IsUnspecified() || s.at == at })
+	if i < 0 {
+		return socket{}, false
+	}
+	return list[i], true
 }
 
 // The kernel's tables of sockets, and the state of those that wait.
@@ -38,8 +48,16 @@ func (m *Machine) ForgetSockets() { m.sockets.Store(nil) }
 
 // Listens reports whether a program waits for strangers at an address of the machine's own, as was seen last.
 func (m *Machine) Listens(p model.Protocol, at netip.AddrPort) bool {
+	_, listens := m.listener(p, at)
+	return listens
+}
+
+func (m *Machine) listener(p model.Protocol, at netip.AddrPort) (socket, bool) {
 	s := m.sockets.Load()
-	return s != nil && m.Owns(at.Addr()) && s.has(p, at)
+	if s == nil || !m.Owns(at.Addr()) {
+		return socket{}, false
+	}
+	return s.find(p, at)
 }
 
 // LookAtSockets learns what programs listen at.
@@ -49,11 +67,11 @@ func (m *Machine) LookAtSockets() error {
 		return err
 	}
 	found := sockets{}
-	err = eachWaiting(func(p model.Protocol, at netip.AddrPort) {
+	err = eachWaiting(func(p model.Protocol, s socket) {
 		// A resolver's socket for one question, say, is gone in a moment.
-		if passing := p == model.UDP && first <= at.Port() && at.Port() <= last; !passing {
-			key := model.Port{Protocol: p, Port: at.Port()}
-			found[key] = append(found[key], at.Addr())
+		if passing := p == model.UDP && first <= s.at.Port() && s.at.Port() <= last; !passing {
+			key := model.Port{Protocol: p, Port: s.at.Port()}
+			found[key] = append(found[key], s)
 		}
 	})
 	if err != nil {
@@ -76,7 +94,7 @@ func ephemeralPorts() (first, last uint16, err error) {
 }
 
 // eachWaiting visits all sockets at which programs wait for strangers.
-func eachWaiting(visit func(model.Protocol, netip.AddrPort)) error {
+func eachWaiting(visit func(model.Protocol, socket)) error {
 	for _, t := range socketTables {
 		table, err := os.Open("/proc/thread-self/net/" + t.name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +103,7 @@ func eachWaiting(visit func(model.Protocol, netip.AddrPort)) error {
 		if err != nil {
 			return fmt.Errorf("read the sockets that listen: %w", err)
 		}
-		err = waiting(table, t.waits, func(at netip.AddrPort) { visit(t.protocol, at) })
+		err = waiting(table, t.waits, func(s socket) { visit(t.protocol, s) })
 		_ = table.Close() // only read: nothing can be lost
 		if err != nil {
 			return err
@@ -95,8 +113,8 @@ func eachWaiting(visit func(model.Protocol, netip.AddrPort)) error {
 }
 
 // waiting visits the sockets of a table of the kernel as /proc/net/tcp that are in a state: the second column is the
-// local address and port, the fourth the state.
-func waiting(table io.Reader, state string, visit func(netip.AddrPort)) error {
+// local address and port, the fourth the state, the tenth the socket's inode.
+func waiting(table io.Reader, state string, visit func(socket)) error {
 	lines := bufio.NewScanner(table)
 	for lines.Scan() {
 		columns := strings.Fields(lines.Text())
@@ -107,7 +125,11 @@ func waiting(table io.Reader, state string, visit func(netip.AddrPort)) error {
 		if err != nil {
 			return fmt.Errorf("read the sockets that listen: %q is no address", columns[1])
 		}
-		visit(at)
+		s := socket{at: at}
+		if len(columns) > 9 {
+			s.inode = columns[9]
+		}
+		visit(s)
 	}
 	return lines.Err()
 }
@@ -136,9 +158,9 @@ func socketAddress(text string) (netip.AddrPort, error) {
 // ListeningTCP are the TCP ports at which programs listen, wherever.
 func ListeningTCP() (map[uint16]bool, error) {
 	ports := map[uint16]bool{}
-	err := eachWaiting(func(p model.Protocol, at netip.AddrPort) {
+	err := eachWaiting(func(p model.Protocol, s socket) {
 		if p == model.TCP {
-			ports[at.Port()] = true
+			ports[s.at.Port()] = true
 		}
 	})
 	return ports, err
