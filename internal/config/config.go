@@ -61,7 +61,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	outside := outbound.New(&c.Outbound, uses, interfaces)
 	dns := server.New(&c.DNS, uses, outside)
 	zones := realm.New(&c.Realm, dns)
-	shared := web.New(&c.Web, uses)
+	shared := web.New(&c.Web, uses, interfaces, outside)
 	hosts := realm.NewHosts(&c.Hosts, uses, zones, shared)
 	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside)
 	listed := rules.NewAddresses(&c.Protection.Addresses)

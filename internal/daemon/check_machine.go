@@ -32,7 +32,7 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 		Tenants: func() []string {
 			v := g.view.Load()
 			xdp := slices.ContainsFunc(g.data.Interfaces(), func(i datapath.Interface) bool { return i.Mode == datapath.XDP })
-			return tenantsOf(v.config, v.outbound, xdp, g.data.IsOurs)
+			return append(tenantsOf(v.config, v.outbound, xdp, g.data.IsOurs), v.shared().Deaf(&g.machine)...)
 		},
 		Absent: func() (names []string) {
 			for _, i := range g.data.Interfaces() {
@@ -76,6 +76,13 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		return warnings
 	}
 	warnings = append(warnings, before.OwnWarnings(facts.Own)...)
+	if r != nil {
+		var m machine.Machine
+		m.SetAddresses(facts.Own)
+		if err := m.LookAtSockets(); err == nil { // else the start says so
+			warnings = append(warnings, before.Deaf(&m)...)
+		}
+	}
 	if len(facts.Missing) == 0 { // else that is why
 		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)
 	}

@@ -1,12 +1,10 @@
 package daemon
 
 import (
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,7 +127,7 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	if err != nil {
 		return nil, err
 	}
-	r, err := realm.New(d)
+	r, err := realm.New(d, c.Web.Addresses)
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +140,6 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	}
 	if err := v.shared().Check(); err != nil {
 		return nil, err
-	}
-	for _, a := range c.Web.Addresses {
-		if slices.Contains(addresses, a) { // of an interface: what the file lists was compared
-			return nil, fmt.Errorf("web.addresses: %s is an outbound address: give the web one of its own", a)
-		}
 	}
 	return v, nil
 }

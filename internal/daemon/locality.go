@@ -15,12 +15,12 @@ func (g *Daemon) servesInside(a netip.Addr) bool {
 }
 
 // leadsInside reports whether nobody outside may lead a host to an address: one of the gateway's own, but those whose ports
-// dnat or services open to everybody, or an IPv4 address that a private interface leads to. Names of hosts with public IPv6 addresses
+// dnat, services or the web open to everybody, or an IPv4 address that a private interface leads to. Names of hosts with public IPv6 addresses
 // are served outside, too.
 func (g *Daemon) leadsInside(a netip.Addr) bool {
 	if g.machine.Owns(a) {
 		v := g.view.Load()
-		return !v.dnat.Opens(a) && !v.shared().Lends(a) && !slices.Contains(v.config.Hosts.OneToOneAddresses(), a)
+		return !v.dnat.Opens(a) && !v.shared().Lends(a) && !slices.Contains(v.config.Web.Addresses, a) && !slices.Contains(v.config.Hosts.OneToOneAddresses(), a)
 	}
 	return a.Is4() && g.machine.IsInside(a, datapath.Now(), g.ledTo)
 }

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"slices"
+
 	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/web/ability"
 )
@@ -12,10 +14,11 @@ func (g nameServices) newWebHosts() *ability.Service {
 	})
 }
 
-// prepareWebHosts has names be answered at the web addresses of their hosts. These are asked anew where the file was read.
+// prepareWebHosts has names be answered at the web addresses of their hosts. These are asked anew where the file was read, or
+// the addresses are others.
 func (g nameServices) prepareWebHosts(d *draft) (change, error) {
 	d.realm = d.realm.Placed(g.webHosts.At)
-	if !d.wanted.read {
+	if !d.wanted.read && slices.Equal(d.before.config.Web.Addresses, d.config.Web.Addresses) {
 		return change{}, nil
 	}
 	return g.webHosts.Prepare(webHostsOf(d.realm.Registry), d.config.Web.Addresses), nil

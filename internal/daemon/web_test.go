@@ -9,7 +9,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
@@ -75,25 +74,6 @@ func TestReloadTakesNoLentAddressForTheWeb(t *testing.T) {
 	}
 	if at := r.mustAsk(www); at != lent {
 		t.Errorf("after the refused reload it has %s", at)
-	}
-}
-
-// An interface's address that is outbound is found to be the web's only when it is known.
-func TestOutboundAddressIsNotTheWebs(t *testing.T) {
-	t.Parallel()
-	d := document(t, text+webSection)
-	if _, err := newView(d, []netip.Addr{webAddress}, nil, nil); err == nil || !strings.Contains(err.Error(), "web.addresses: 198.18.0.80 is an outbound address") {
-		t.Errorf("%v", err)
-	}
-	v, err := newView(d, []netip.Addr{netip.MustParseAddr("198.18.0.1")}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if wants := v.wants(); wants.Bindings != 0 || wants.Ports != 0 || len(wants.Open) != 1 {
-		t.Errorf("the data plane is to have %+v", wants)
-	}
-	if doubts := realm.WebDoubts(v.config); doubts != nil {
-		t.Errorf("%q", doubts)
 	}
 }
 

@@ -132,8 +132,8 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 		}
 	}
 	for _, a := range s.Web {
-		if f.Own[a] {
-			list = append(list, fmt.Sprintf("%s of web.addresses stands on an interface of the gateway, whose own sockets come first: take it off the interface", a))
+		if f.Own[a] && !slices.Contains(s.Outbound, a) {
+			list = append(list, fmt.Sprintf("%s of web.addresses stands on an interface of the gateway, and is not outbound: list it under outbound.addresses, too, or take it off the interface", a))
 		}
 	}
 	for _, t := range f.Tunnels {

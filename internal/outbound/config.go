@@ -16,26 +16,32 @@ func PlanOf(c *config.Config) Plan {
 	return Plan{Interfaces: c.Interfaces.Public[:1], First: true, Private: c.Interfaces.Private}
 }
 
-// Resolved is a configuration with the addresses of now, where it names interfaces for the pool and the name server.
+// Resolved is a configuration with the addresses of now behind those that it lists, where it names interfaces for the pool, the web and the name server.
 func Resolved(c *config.Config, of []netip.Addr) (*config.Config, error) {
-	if len(c.Pool.Interfaces) == 0 && c.DNS.Interface == "" {
+	if len(c.Pool.Interfaces)+len(c.Web.Interfaces) == 0 && c.DNS.Interface == "" {
 		return c, nil
 	}
 	now := *c
-	found, err := addressesOf(c, c.Pool.Interfaces, of)
-	if err != nil {
-		return nil, err
-	}
-	now.Pool.Addresses = slices.Clone(c.Pool.Addresses)
-	for _, a := range found {
-		if !slices.Contains(now.Pool.Addresses, a) {
-			now.Pool.Addresses = append(now.Pool.Addresses, a)
+	for _, use := range []struct {
+		addresses  *[]netip.Addr
+		interfaces []string
+	}{{&now.Pool.Addresses, c.Pool.Interfaces}, {&now.Web.Addresses, c.Web.Interfaces}} {
+		found, err := addressesOf(c, use.interfaces, of)
+		if err != nil {
+			return nil, err
+		}
+		*use.addresses = slices.Clone(*use.addresses)
+		for _, a := range found {
+			if !slices.Contains(*use.addresses, a) {
+				*use.addresses = append(*use.addresses, a)
+			}
 		}
 	}
 	if c.DNS.Interface == "" {
 		return &now, nil
 	}
-	if found, err = addressesOf(c, []string{c.DNS.Interface}, of); err == nil && len(found) > 0 {
+	found, err := addressesOf(c, []string{c.DNS.Interface}, of)
+	if err == nil && len(found) > 0 {
 		now.DNS.Public = netip.AddrPortFrom(found[0], c.DNS.Public.Port())
 	}
 	return &now, err

@@ -20,7 +20,7 @@ func TestLookDuringAChange(t *testing.T) {
 	t.Parallel()
 	for _, discarded := range []bool{false, true} {
 		r := &recorder{machine: []netip.Addr{second, first}}
-		before, next := configured(lent, first), configured(lent, first, address("198.18.0.33"))
+		before, next := configured(lent, first), configured(lent, address("198.18.0.33"), first)
 		v := InForce{Config: before, File: configured(lent)}
 		k := r.keeper(&v)
 		if err := k.Open(r, before, r.machine).Commit(); err != nil {

@@ -13,6 +13,7 @@ import (
 type Plane interface {
 	SetOutbound(addresses []netip.Addr) (datapath.OutboundChange, error)
 	SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) error
+	SetWebAddresses(web []netip.Addr) error
 	EndSessions(wanted func(datapath.Session) bool) (n int, err error)
 	TendSlots() error
 	MostOutbound() int
@@ -27,30 +28,32 @@ type InForce struct {
 	Dnat   []netip.Addr   // addresses of dnat's own
 }
 
-// put gives the data plane the addresses. Those that have left their interface are taken out of the pool before they are
-// outbound no more, so that nobody answers ARP for them, and the sessions there end.
+// put gives the data plane the addresses. Those that have left their interface are taken out of the pool and the web before
+// they are outbound no more, so that nobody answers ARP for them, and the sessions there end.
 func (k *Keeper) put(addresses []netip.Addr) (datapath.OutboundChange, error) {
 	v := k.options.InForce()
-	pool, left := slices.Clone(v.Config.Pool.Addresses), v.left(addresses)
+	pool, web, left := slices.Clone(v.Config.Pool.Addresses), slices.Clone(v.Config.Web.Addresses), v.left(addresses)
 	isLeft := func(a netip.Addr) bool { return slices.Contains(left, a) }
 	var err error
 	if len(left) > 0 || k.stale { // what has left may be back
-		err = k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat, v.Config.Hosts.OneToOneAddresses()...)
+		err = errors.Join(k.plane.SetAddresses(slices.DeleteFunc(pool, isLeft), v.Dnat, v.Config.Hosts.OneToOneAddresses()...),
+			k.plane.SetWebAddresses(slices.DeleteFunc(web, isLeft)))
 	}
 	change, outboundErr := k.plane.SetOutbound(addresses)
 	if len(left) > 0 { // those by a mapping have ended
-		ended, endErr := k.plane.EndSessions(func(s datapath.Session) bool { return s.IsLent() && isLeft(s.External.Addr()) })
+		ended, endErr := k.plane.EndSessions(func(s datapath.Session) bool {
+			return (s.IsLent() || s.Origin == "web") && isLeft(s.External.Addr())
+		})
 		change.Ended += ended
 		err = errors.Join(err, endErr)
 	}
 	return change, errors.Join(err, outboundErr)
 }
 
-// left are the addresses of the pool that have left their interface.
+// left are the addresses of the pool and of the web that have left their interface.
 func (v InForce) left(addresses []netip.Addr) []netip.Addr {
-	return slices.DeleteFunc(slices.Clone(v.Config.Pool.Addresses), func(a netip.Addr) bool {
-		return slices.Contains(v.File.Pool.Addresses, a) || slices.Contains(addresses, a)
-	})
+	followed := distinct(v.Config.Pool.Addresses[len(v.File.Pool.Addresses):], v.Config.Web.Addresses[len(v.File.Web.Addresses):])
+	return slices.DeleteFunc(followed, func(a netip.Addr) bool { return slices.Contains(addresses, a) })
 }
 
 // union is a change so far and the next step of it: an address has come that is one of now, and has left that is none.

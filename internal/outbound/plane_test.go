@@ -54,6 +54,10 @@ func (r *recorder) SetAddresses(pool, dnat []netip.Addr, own ...netip.Addr) erro
 	return r.note(fmt.Sprint("pool ", pool, " dnat ", dnat, " own ", own))
 }
 
+func (r *recorder) SetWebAddresses(web []netip.Addr) error {
+	return r.note(fmt.Sprint("web ", web))
+}
+
 func (r *recorder) EndSessions(wanted func(datapath.Session) bool) (int, error) {
 	before := len(r.sessions)
 	r.sessions = slices.DeleteFunc(r.sessions, wanted)
@@ -70,7 +74,7 @@ func (r *recorder) keeper(v *InForce) *Keeper {
 }
 
 var (
-	first, second, lent, dnat, own = address("198.18.0.1"), address("198.18.0.2"), address("198.18.0.32"), address("198.18.0.7"), address("198.18.0.9")
+	first, second, lent, dnat, own, shared = address("198.18.0.1"), address("198.18.0.2"), address("198.18.0.32"), address("198.18.0.7"), address("198.18.0.9"), address("198.18.0.80")
 )
 
 func address(text string) netip.Addr { return netip.MustParseAddr(text) }
@@ -83,15 +87,16 @@ func configured(pool ...netip.Addr) *config.Config {
 	return c
 }
 
-// An address that its interface has no more leaves the pool before it is outbound no more, and the sessions of names there
-// end; what the file has in the pool stays, and what is a host's alone.
+// An address that its interface has no more leaves the pool and the web before it is outbound no more, and the sessions of
+// names there end; what the file has in them stays, and what is a host's alone.
 func TestAddressLeavesThePoolFirst(t *testing.T) {
 	t.Parallel()
 	session := func(origin string, at netip.Addr) datapath.Session {
 		return datapath.Session{Origin: origin, External: netip.AddrPortFrom(at, 80)}
 	}
-	r := &recorder{sessions: []datapath.Session{session("pool", first), session("pool", lent), session("mapping", first)}}
+	r := &recorder{sessions: []datapath.Session{session("pool", first), session("pool", lent), session("web", first), session("mapping", first)}}
 	file, now := configured(lent), configured(lent, first)
+	file.Web.Addresses, now.Web.Addresses = []netip.Addr{shared}, []netip.Addr{shared, first}
 	k := r.keeper(&InForce{Config: now, File: file, Dnat: []netip.Addr{dnat}})
 	if err := k.Open(r, now, []netip.Addr{second, first}).Commit(); err != nil {
 		t.Fatal(err)
@@ -100,8 +105,8 @@ func TestAddressLeavesThePoolFirst(t *testing.T) {
 	k.Prepare(now, r.machine).Settle()
 	if want := []string{
 		"outbound [198.18.0.2 198.18.0.1]", "outbound_changed {Came:[198.18.0.2 198.18.0.1] Left:[] Ended:0 Addresses:[198.18.0.2 198.18.0.1]}",
-		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "outbound [198.18.0.2]", "end",
-		"outbound_changed {Came:[] Left:[198.18.0.1] Ended:3 Addresses:[198.18.0.2]}",
+		"pool [198.18.0.32] dnat [198.18.0.7] own [198.18.0.9]", "web [198.18.0.80]", "outbound [198.18.0.2]", "end",
+		"outbound_changed {Came:[] Left:[198.18.0.1] Ended:4 Addresses:[198.18.0.2]}",
 	}; !slices.Equal(r.calls, want) {
 		t.Errorf("got  %q\nwant %q", r.calls, want)
 	}

@@ -16,6 +16,7 @@ type Use struct {
 const (
 	OutboundAddresses = "outbound.addresses"
 	PoolAddresses     = "pool.addresses"
+	WebAddresses      = "web.addresses"
 	DNSPublic         = "dns.public"
 )
 

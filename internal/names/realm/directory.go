@@ -41,8 +41,13 @@ func (d *Realm) Reverse(address netip.Addr) (model.Name, bool) {
 // Lent implements nameserver.Directory.
 func (d *Realm) Lent(zone model.Name) []model.Name { return d.Registry.Lent(zone) }
 
-// WebNames implements nameserver.Directory.
-func (d *Realm) WebNames(zone model.Name) []model.Name { return d.Registry.WebNames(zone) }
+// WebNames implements nameserver.Directory. There are none while the interface that they follow has no address.
+func (d *Realm) WebNames(zone model.Name) []model.Name {
+	if len(d.webAddresses) == 0 {
+		return nil
+	}
+	return d.Registry.WebNames(zone)
+}
 
 // Lendable shows a realm to the pool's allocation.
 type Lendable struct{ *Realm }

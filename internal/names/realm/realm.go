@@ -28,8 +28,8 @@ type Realm struct {
 	numbers      map[model.Name]uint32
 }
 
-// New reads the realm of a document, or says what of it cannot be served.
-func New(d *config.Document) (*Realm, error) {
+// New reads the realm of a document, with the web addresses of now, or says what of it cannot be served.
+func New(d *config.Document, web []netip.Addr) (*Realm, error) {
 	zones, r, err := namesIn(d)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func New(d *config.Document) (*Realm, error) {
 		return nil, err
 	}
 	v := &Realm{
-		Zones: zones, Keys: keys, Registry: r, https: httpsOf(d.Config), webAddresses: d.Config.Web.Addresses, webTTL: d.Config.Web.TTL,
+		Zones: zones, Keys: keys, Registry: r, https: httpsOf(d.Config), webAddresses: web, webTTL: d.Config.Web.TTL,
 		names: map[uint32]model.Name{}, numbers: map[model.Name]uint32{},
 	}
 	for _, h := range d.Config.Hosts {

@@ -27,7 +27,7 @@ func TestNamesHaveNumbersOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(d)
+	r, err := New(d, d.Config.Web.Addresses)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func webRealm(t *testing.T, text string) (*Realm, *config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(d)
+	r, err := New(d, d.Config.Web.Addresses)
 	if err != nil {
 		t.Fatal(err)
 	}

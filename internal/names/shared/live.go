@@ -66,9 +66,10 @@ func (l Live) isMapped(a netip.Addr, p model.Protocol, port uint16) bool {
 	return mapped || err != nil
 }
 
-// LookAtSockets has the machine learn what programs of it listen at, as long as services have ports of an outbound address.
+// LookAtSockets has the machine learn what programs of it listen at, as long as services or the web have ports of an outbound
+// address.
 func (l Live) LookAtSockets(s Addresses) error {
-	if len(s.List()) == 0 {
+	if len(s.List())+len(s.WebPorts()) == 0 {
 		l.Machine.ForgetSockets()
 		return nil
 	}

@@ -36,6 +36,11 @@ func (s Addresses) Lends(a netip.Addr) bool {
 	return slices.Contains(s.Outbound, a) && slices.Contains(s.Config.Pool.Addresses, a)
 }
 
+// reads reports whether names are read at an address that is outbound, too: the web has its ports there, and no more.
+func (s Addresses) reads(a netip.Addr) bool {
+	return slices.Contains(s.Outbound, a) && slices.Contains(s.Config.Web.Addresses, a)
+}
+
 // List is all of them.
 func (s Addresses) List() (list []netip.Addr) {
 	for _, a := range s.Outbound {
@@ -46,7 +51,7 @@ func (s Addresses) List() (list []netip.Addr) {
 	return list
 }
 
-// Kept are the ports that no mapping gets, as services may have them.
+// Kept are the ports that no mapping gets, as services may have them, or the web.
 func (s Addresses) Kept() (list []datapath.Service) {
 	for _, a := range s.List() {
 		for _, service := range s.Registry.Lendable() {
@@ -57,7 +62,7 @@ func (s Addresses) Kept() (list []datapath.Service) {
 			}
 		}
 	}
-	return list
+	return append(list, s.WebPorts()...)
 }
 
 // never says why a service can never have a port of an address of which services get ports, "" where it can.
@@ -73,6 +78,8 @@ func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
 		return fmt.Sprintf("pings of %s, which is outbound, are the gateway's: leave icmp out", where)
 	case netip.AddrPortFrom(a, port) == s.Config.DNS.Public:
 		return fmt.Sprintf("%s port %d of %s is where the name server listens", p, port, where)
+	case slices.Contains(s.webPorts(a), datapath.Service{Host: a, Protocol: p, Port: port}):
+		return fmt.Sprintf("%s port %d of %s is where names of the web are read: give ports of the web a name of their own (udp/443 is one with web.quic)", p, port, where)
 	case slices.Contains(s.Dnat, datapath.Service{Host: a, Protocol: p, Port: port}):
 		return fmt.Sprintf("%s port %d of %s is sent on by dnat", p, port, where)
 	}
@@ -96,8 +103,11 @@ func (s Addresses) whyNever(service *registry.Service, addresses []netip.Addr) (
 	return why
 }
 
-// Check refuses names that the pool has no address for, ever.
+// Check refuses names that the pool has no address for, ever, and ports of the web that are something else's.
 func (s Addresses) Check() error {
+	if err := s.checkWeb(); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(s.Config.Pool.Addresses, func(a netip.Addr) bool { return !slices.Contains(s.Outbound, a) }) {
 		return nil // that one is lent whole
 	}
