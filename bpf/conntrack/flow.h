@@ -66,10 +66,16 @@ struct {
 	__uint(max_entries, 1);
 } new_flows SEC(".maps");
 
-static __always_inline struct flow *flow_new(void)
+static __always_inline struct flow *flow_here(void)
 {
 	__u32 zero = 0;
-	struct flow *flow = bpf_map_lookup_elem(&new_flows, &zero);
+
+	return bpf_map_lookup_elem(&new_flows, &zero);
+}
+
+static __always_inline struct flow *flow_new(void)
+{
+	struct flow *flow = flow_here();
 
 	if (!flow)
 		return 0;

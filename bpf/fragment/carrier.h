@@ -13,6 +13,7 @@
 #define CARRIER_KIND   0x52
 #define CARRIER_REPLAY 0x57 /* internal/datapath/replay.go */
 #define CARRIER_TWICE  0x58 /* and once more before anybody can answer the first */
+#define CARRIER_AGAIN  0x59 /* as CARRIER_REPLAY, of a hairpin */
 #define CARRIER_COPY   0xffff
 
 #ifndef CTX_SKB

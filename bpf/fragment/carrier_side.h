@@ -38,8 +38,8 @@ static __always_inline int carrier_first(ctx_t *ctx, const struct carrier_messag
 	return forward_send(ctx, &packet, message->hop ? next_hop_at(message->hop) : 0, message->side);
 }
 
-/* What the daemon sends again that came from outside: link addresses that are nobody's, and the ordinary way. */
-static __always_inline int carrier_replay(ctx_t *ctx)
+/* What the daemon sends again that came from outside, or goes round: link addresses that are nobody's, and the ordinary way. */
+static __always_inline int carrier_replay(ctx_t *ctx, bool hairpin)
 {
 	struct ethhdr link = {.h_dest = {2}, .h_source = {2}};
 
@@ -47,6 +47,8 @@ static __always_inline int carrier_replay(ctx_t *ctx)
 	if (ctx_store(ctx, 0, &link, sizeof(link)))
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST);
+	if (hairpin)
+		return hairpin_again(ctx);
 	bpf_tail_call(ctx, &programs, PROGRAM_PUBLIC);
 	return CTX_DROP;
 }
@@ -62,7 +64,7 @@ static __always_inline int carrier_replay_twice(ctx_t *ctx)
 	if (ctx_store(ctx, 0, &kind, sizeof(kind)))
 		return CTX_DROP;
 	bpf_clone_redirect(ctx, ctx_ifindex(ctx), BPF_F_INGRESS);
-	return carrier_replay(ctx);
+	return carrier_replay(ctx, false);
 }
 
 static __always_inline int carrier_side(ctx_t *ctx)
@@ -74,8 +76,8 @@ static __always_inline int carrier_side(ctx_t *ctx)
 
 	if (ctx_load(ctx, 0, &message, sizeof(message)))
 		return CTX_DROP;
-	if (message.kind == CARRIER_REPLAY)
-		return carrier_replay(ctx);
+	if (message.kind == CARRIER_REPLAY || message.kind == CARRIER_AGAIN)
+		return carrier_replay(ctx, message.kind == CARRIER_AGAIN);
 	if (message.kind == CARRIER_TWICE)
 		return carrier_replay_twice(ctx);
 	if (message.kind != CARRIER_KIND)

@@ -132,7 +132,7 @@ static __always_inline enum reason datagram_judge(ctx_t *ctx, struct packet *pac
 /* Entered by tail call. */
 static __always_inline int datagram_side(ctx_t *ctx)
 {
-	struct packet packet = {};
+	struct packet packet = {.hairpin = handshake_is_hairpin()};
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
 	struct flow *flow = flow_new();

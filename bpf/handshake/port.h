@@ -7,7 +7,7 @@
 
 #include "../include/maps.h"
 #include "../packet/packet.h"
-#include "../path/chain.h"
+#include "../path/public_admit.h"
 
 /* Whether names are read there, which comes before all else that the address may be for. */
 static __always_inline bool address_reads_names(const struct address *address)
@@ -45,11 +45,23 @@ __noinline enum reason web_protect(ctx_t *ctx, struct packet *packet)
 	return chain_ask(ctx, packet, nf);
 }
 
-/* What a dry run tells of a packet there: how a SYN or an Initial of QUIC ends, before it is known whose name its sender wants. */
-static __always_inline enum reason web_dry(ctx_t *ctx, struct packet *packet)
+/* Whether the flow may open its session. */
+static __always_inline enum reason web_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
+{
+	enum reason reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
+					   flow->origin << 8 | flow->flags, packet->generation);
+
+	return reason == REASON_NONE ? chain_judge(ctx, packet, flow) : reason;
+}
+
+/*
+ * A dry run of a packet there: what is asked before its name is read, and, if the daemon asks about a name, what is asked
+ * then: REASON_NONE where flow says whom it goes to.
+ */
+static __always_inline enum reason web_dry(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
 	enum reason reason = source_is_banned(packet) ? REASON_DROP_BANNED : REASON_NONE;
-	bool tcp = packet->tuple.protocol == IPPROTO_TCP;
+	bool tcp = packet->tuple.protocol == IPPROTO_TCP, whole;
 
 	if (reason == REASON_NONE && tcp && !tcp_is_pure_syn(packet->tcp_flags))
 		reason = REASON_DROP_COOKIE;
@@ -57,5 +69,10 @@ static __always_inline enum reason web_dry(ctx_t *ctx, struct packet *packet)
 		reason = web_protect(ctx, packet);
 	if (reason != REASON_NONE)
 		return reason;
-	return tcp ? REASON_ANSWERED_COOKIE : REASON_HELD_FOR_NAME;
+	trace_step(TRACE_COOKIE, tcp, 0, 0, 0);
+	if (!dry_lent(&flow->private_address, &flow->private_port, &whole))
+		return tcp ? REASON_ANSWERED_COOKIE : REASON_HELD_FOR_NAME;
+	flow->origin = ORIGIN_WEB;
+	flow_comes_in(flow, packet);
+	return web_judge(ctx, packet, flow);
 }

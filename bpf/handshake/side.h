@@ -19,6 +19,23 @@ static __always_inline __u32 handshake_clock(void)
 	return bpf_ktime_get_ns() >> HANDSHAKE_CLOCK;
 }
 
+/* Whether the packet came from inside, and was translated on its way out. To be asked before flow_new. */
+static __always_inline bool handshake_is_hairpin(void)
+{
+	struct flow *flow = flow_here();
+
+	return flow && (flow->flags & SESSION_HAIRPIN);
+}
+
+/* Sends an answer back to where the packet came from: of a hairpin the way of its answers. */
+static __always_inline int handshake_send(ctx_t *ctx, const struct packet *packet)
+{
+	if (!packet->hairpin)
+		return bpf_redirect(ctx_ifindex(ctx), 0);
+	hairpin_enter(ctx, packet);
+	return CTX_DROP;
+}
+
 /* Whether a daemon reads names. */
 static __always_inline bool web_is_read(void)
 {
@@ -168,7 +185,7 @@ static __always_inline int web_answer(ctx_t *ctx, struct packet *packet)
 	if (!syn_cookie_is_paid() || !web_answer_write(ctx, packet))
 		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PUBLIC);
 	reason_count(REASON_ANSWERED_COOKIE);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return handshake_send(ctx, packet);
 }
 
 /* Reads the numbers of a segment. */
@@ -199,15 +216,18 @@ __noinline enum reason handshake_become(ctx_t *ctx, struct packet *packet, const
 {
 	__u32 generation;
 	enum reason reason;
+	bool hairpin;
 
 	if (!packet || !what || !offer)
 		return REASON_DROP_INTERNAL;
 	generation = packet->generation;
+	hairpin = packet->hairpin;
 	if (!handshake_write(ctx, packet, what, offer))
 		return REASON_DROP_MALFORMED;
 	__builtin_memset(packet, 0, sizeof(*packet));
 	reason = packet_parse(ctx, packet);
 	packet->generation = generation;
+	packet->hairpin = hairpin;
 	return reason;
 }
 
@@ -264,15 +284,6 @@ __noinline __u32 web_said(const struct packet *packet, struct flow *flow)
 	if (packet->tuple.protocol == IPPROTO_TCP)
 		flow->flags |= SESSION_TENTATIVE;
 	return WEB_SAID_HOST;
-}
-
-/* Whether the flow may open its session. */
-static __always_inline enum reason web_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
-{
-	enum reason reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
-					   flow->origin << 8 | flow->flags, packet->generation);
-
-	return reason == REASON_NONE ? chain_judge(ctx, packet, flow) : reason;
 }
 
 /* Whether a session that waits for its host is of this very connection, and not of one before it by the same ports. */
@@ -356,7 +367,7 @@ static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct fl
 /* Entered by tail call. */
 static __always_inline int web_side(ctx_t *ctx)
 {
-	struct packet packet = {};
+	struct packet packet = {.hairpin = handshake_is_hairpin()};
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
 	struct flow *flow = flow_new();

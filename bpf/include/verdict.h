@@ -82,6 +82,19 @@ static __always_inline __u32 hairpin_generation(void)
 	return nf ? nf->generation : 0;
 }
 
+/* What the daemon sends that belongs to a hairpin: on as it was between its two ways. */
+static __always_inline int hairpin_again(ctx_t *ctx)
+{
+	struct control *control = control_get();
+	struct packet packet = {};
+
+	if (!control)
+		return CTX_DROP;
+	packet.generation = *(volatile __u32 *)&control->generation;
+	hairpin_enter(ctx, &packet);
+	return CTX_DROP;
+}
+
 /* For everything but a redirect: leaves the packet to the kernel or drops it. */
 static __always_inline int verdict(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {

@@ -170,16 +170,33 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 	return REASON_NONE;
 }
 
-/* Of a connection by name, or by a cookie, whose host has not answered: who reads what either side says of that. */
+/*
+ * Of a connection by name, or by a cookie, whose host has not answered: who reads what either side says of that. Whether it
+ * came from inside goes along, handshake_is_hairpin.
+ */
 static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction,
 					   enum origin origin)
 {
 	__u32 program = packet->tuple.protocol == IPPROTO_UDP ? PROGRAM_DATAGRAM : PROGRAM_WEB;
+	struct flow *flow = flow_here();
 
+	if (flow)
+		flow->flags = packet->hairpin ? SESSION_HAIRPIN : 0;
 	if (origin == ORIGIN_COOKIE)
 		program = PROGRAM_OVERFLOW;
 	bpf_tail_call(ctx, &programs, direction == DIRECTION_IN ? program : PROGRAM_HOST);
 	return verdict(ctx, packet, REASON_DROP_INTERNAL, direction == DIRECTION_IN ? SIDE_PUBLIC : SIDE_PRIVATE);
+}
+
+/* What a session by name differs by from what its client was promised. */
+static __always_inline enum reason forward_difference(ctx_t *ctx, struct packet *packet, struct session *session,
+						      enum direction direction)
+{
+	if (DRY || __builtin_expect(!session_differs(session), 1))
+		return REASON_NONE;
+	if (direction == DIRECTION_OUT && host_begins_anew(session, packet))
+		return REASON_DROP_SESSION_CONFLICT;
+	return difference_apply(ctx, packet, session, direction) ? REASON_NONE : REASON_DROP_MALFORMED;
 }
 
 /*
@@ -207,6 +224,9 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 	if (__builtin_expect(packet->ttl <= 1, 0))
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (direction == DIRECTION_OUT && __builtin_expect(session->marks.as.flags & SESSION_HAIRPIN, 0)) {
+		reason = forward_difference(ctx, packet, session, direction);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
 		flow_touch(session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
@@ -227,11 +247,10 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 			return refuse(ctx, packet, REASON_DROP_TOO_BIG, side, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
 				      most);
 	}
-	if (!handshake && !DRY && __builtin_expect(session_differs(session), 0)) {
-		if (direction == DIRECTION_OUT && host_begins_anew(session, packet))
-			return verdict(ctx, packet, REASON_DROP_SESSION_CONFLICT, side);
-		if (!difference_apply(ctx, packet, session, direction))
-			return verdict(ctx, packet, REASON_DROP_MALFORMED, side);
+	if (!handshake) {
+		reason = forward_difference(ctx, packet, session, direction);
+		if (reason != REASON_NONE)
+			return verdict(ctx, packet, reason, side);
 	}
 	flow_touch(session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))

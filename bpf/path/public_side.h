@@ -49,10 +49,15 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 
 		if (!target.address)
 			return public_untranslated(ctx, &packet, hairpin);
-		if (address_reads_names(target.address) && !hairpin && web_serves(&packet))
-			return DRY ? verdict(ctx, &packet, web_dry(ctx, &packet), SIDE_PUBLIC)
-				   : handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
-		reason = flow ? public_judge(ctx, &packet, &target, flow) : REASON_DROP_INTERNAL;
+		if (!flow) {
+			reason = REASON_DROP_INTERNAL;
+		} else if (address_reads_names(target.address) && web_serves(&packet)) {
+			if (!DRY)
+				return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
+			reason = web_dry(ctx, &packet, flow);
+		} else {
+			reason = public_judge(ctx, &packet, &target, flow);
+		}
 		if (reason == REASON_NONE)
 			reason = public_open(&packet, flow, &number);
 		if (reason == REASON_ANSWERED_COOKIE)

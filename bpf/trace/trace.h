@@ -25,6 +25,7 @@ enum trace_kind {
 	TRACE_HAIRPIN,	 /* it comes in again, from address and port */
 	TRACE_MTU,	 /* number: the least on its way, in octets; says: that is where it came from */
 	TRACE_MSS,	 /* number: the most that its SYN may say, in octets */
+	TRACE_COOKIE,	 /* names are read there: says: a SYN is answered by a cookie, else a datagram is held */
 	TRACE_END,	 /* says: enum reason */
 };
 
@@ -42,7 +43,10 @@ enum trace_limit {
 
 struct trace {
 	__u32 count;
-	/* What the daemon asks for: a first packet to the pool as if a name had just been lent to its client. */
+	/*
+	 * What the daemon asks for: a first packet to the pool as if a name had just been lent to its client, or to the web as
+	 * if its client had said it.
+	 */
 	__u32 lent_host; /* 0: nothing was */
 	__u16 lent_port;
 	__u8 lent_whole; /* the host opens everything */

@@ -64,7 +64,8 @@ const (
 	explainTraceKindTRACE_HAIRPIN   explainTraceKind = 15
 	explainTraceKindTRACE_MTU       explainTraceKind = 16
 	explainTraceKindTRACE_MSS       explainTraceKind = 17
-	explainTraceKindTRACE_END       explainTraceKind = 18
+	explainTraceKindTRACE_COOKIE    explainTraceKind = 18
+	explainTraceKindTRACE_END       explainTraceKind = 19
 )
 
 type explainTraceLimit uint32

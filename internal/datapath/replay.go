@@ -10,37 +10,42 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What begins a frame that goes through the carrier to be taken as one from outside (bpf/fragment/carrier.h), in the place of
-// its link addresses: once, or twice before anybody can answer the first.
+// What begins a frame that goes through the carrier, in the place of its link addresses (bpf/fragment/carrier.h): it is taken as
+// one from outside, once, or twice before anybody can answer the first; or as one of a hairpin.
 const (
 	replayMessage = 0x57
 	replayTwice   = 0x58
+	againMessage  = 0x59
 )
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
 const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 
-// Replay sends a frame again as if it had come in by a public interface: 1 or 2 times, the second before anybody can answer
-// the first. It is to run in the gateway's network namespace.
+// Replay sends a frame again as if it had come in by an interface: by a public one from outside, by a private one as it is in a
+// hairpin, translated on its way out. It does so 1 or 2 times: from outside the second comes before anybody can answer the
+// first. It is to run in the gateway's network namespace.
 func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
 	d.mutex.Lock()
-	mode := TCX
+	mode, hairpin := TCX, false
 	for _, p := range d.ports {
 		if p.ifindex == ifindex {
-			mode = p.mode
+			mode, hairpin = p.mode, p.side == bpfSideSIDE_PRIVATE
 		}
 	}
 	near := d.carrier.near
 	d.mutex.Unlock()
 	if mode == XDP {
-		return d.replayFrames(ifindex, frame, times)
+		return d.replayFrames(ifindex, frame, times, hairpin)
 	}
-	return d.replayBuffers(near, frame, times)
+	return d.replayBuffers(near, frame, times, hairpin)
 }
 
 // replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place.
-func (d *replayer) replayFrames(ifindex int, frame []byte, times int) error {
+func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bool) error {
 	program, err := d.Entry(XDP, true, false)
+	if hairpin {
+		program, err = d.again()
+	}
 	if err != nil {
 		return err
 	}
@@ -57,7 +62,7 @@ func (d *replayer) replayFrames(ifindex int, frame []byte, times int) error {
 var errNoCarrier = errors.New("there are no interfaces to send frames again by")
 
 // replayBuffers sends it through the pair of interfaces of our own, as only real socket buffers leave by tcx.
-func (d *replayer) replayBuffers(near int, frame []byte, times int) error {
+func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool) error {
 	if near == 0 {
 		return errNoCarrier
 	}
@@ -67,11 +72,16 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int) error {
 	}
 	message := slices.Clone(frame)
 	message[0] = replayMessage
-	if times > 1 {
-		message[0] = replayTwice
+	switch {
+	case hairpin: // whose clients are near: twice is two messages
+		message[0] = againMessage
+	case times > 1:
+		message[0], times = replayTwice, 1
 	}
-	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
-		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+	for range times {
+		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
+			return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+		}
 	}
 	return nil
 }
@@ -90,8 +100,19 @@ func (d *replayer) replaySocket() (int, error) {
 	return int(d.raw.Fd()), nil
 }
 
-// Send sends a frame out by an interface as it is.
+// Send sends a frame of a web address out by the interface that its client's came in by: to one inside by the way of a
+// hairpin's answers, which it has to be translated by.
 func (d *replayer) Send(ifindex int, frame []byte) error {
+	d.mutex.Lock()
+	hairpin := slices.ContainsFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex && p.side == bpfSideSIDE_PRIVATE })
+	d.mutex.Unlock()
+	if hairpin {
+		return d.Replay(ifindex, frame, 1)
+	}
+	return d.send(ifindex, frame)
+}
+
+func (d *replayer) send(ifindex int, frame []byte) error {
 	socket, err := d.replaySocket()
 	if err != nil {
 		return err

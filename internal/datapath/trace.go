@@ -28,6 +28,7 @@ const (
 	TraceHairpin   = TraceKind(explainTraceKindTRACE_HAIRPIN)
 	TraceMTU       = TraceKind(explainTraceKindTRACE_MTU)
 	TraceMSS       = TraceKind(explainTraceKindTRACE_MSS)
+	TraceCookie    = TraceKind(explainTraceKindTRACE_COOKIE)
 	TraceEnd       = TraceKind(explainTraceKindTRACE_END)
 )
 

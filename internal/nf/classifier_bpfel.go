@@ -256,7 +256,8 @@ const (
 	classifierTraceKindTRACE_HAIRPIN   classifierTraceKind = 15
 	classifierTraceKindTRACE_MTU       classifierTraceKind = 16
 	classifierTraceKindTRACE_MSS       classifierTraceKind = 17
-	classifierTraceKindTRACE_END       classifierTraceKind = 18
+	classifierTraceKindTRACE_COOKIE    classifierTraceKind = 18
+	classifierTraceKindTRACE_END       classifierTraceKind = 19
 )
 
 type classifierTraceLimit uint32

@@ -120,16 +120,3 @@ func TestWebMSS(t *testing.T) {
 	g = narrow
 	promises(1460, 1360)
 }
-
-// Hosts inside know private addresses; one that asked somebody else for the name is refused at once.
-func TestWebFromInside(t *testing.T) {
-	t.Parallel()
-	g := newGateway(t)
-	g.settings.Refuse = true
-	g.serves(allPromised)
-	r := g.put(tcp(inA, webPlace, packets.SYN))
-	if r.action != dataplane.Redirect || r.packet.TCP == nil || r.packet.TCP.Flags != packets.RST|packets.ACK || r.packet.Tuple().Destination != inA {
-		t.Errorf("%v, %s, %s", r.action, r.reason, r.packet)
-	}
-	same(g, "from", r.packet.Tuple().Source, webPlace)
-}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
@@ -22,6 +23,54 @@ func fetchByName(from netns.Node, name string, more ...string) (string, error) {
 		return "", fmt.Errorf("curl %s: %w: %s", name, err, out)
 	}
 	return string(out), nil
+}
+
+// A host inside that asks another name server comes by the web address, to any host, itself among them; who asks for a name
+// that nobody has is told.
+func TestWebByNameFromInside(t *testing.T) {
+	for _, mode := range []string{"tcx", "xdp"} {
+		t.Run(mode, func(t *testing.T) {
+			r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
+			d := r.sites(fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+			from := r.Hosts()[0]
+			for i := range 2 {
+				for range 5 {
+					if page, err := fetchByName(from, siteName(i)); err != nil || !strings.Contains(page, hostName(i)) {
+						t.Fatalf("%s answered %q, %v", siteName(i), page, err)
+					}
+				}
+				socket, err := from.ListenPacket("udp4", netip.AddrPortFrom(from.IP, 0).String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer socket.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				c, err := dialSite(ctx, socket, siteName(i))
+				if err != nil {
+					t.Fatalf("%s by QUIC: %v", siteName(i), err)
+				}
+				defer c.CloseWithError(0, "") //nolint:errcheck // it has said all
+				if answer, err := saidBySite(ctx, c, "word"); err != nil || answer != siteName(i)+"word" {
+					t.Errorf("%s by QUIC: %q, %v", siteName(i), answer, err)
+				}
+			}
+			if page, err := fetchByName(from, "nobody.foo.example.", "-i"); err != nil || !strings.Contains(page, "421") {
+				t.Errorf("a name that nobody has: %q, %v", page, err)
+			}
+			if n := d.counted("drop_name_unknown"); n == 0 {
+				t.Error("nobody's name is not counted")
+			}
+			eventually(t, 10*time.Second, "what was refused has ended", func() bool {
+				for _, s := range d.sessions("--protocol", "tcp") {
+					if s.State == "established" {
+						return false
+					}
+				}
+				return true
+			})
+		})
+	}
 }
 
 // Two hosts behind one address: each is reached by its name, and sees its client's own address.
