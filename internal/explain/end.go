@@ -27,7 +27,12 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	drop := func(step, format string, args ...any) (string, string, string) {
 		return step, "drop", fmt.Sprintf(format, args...)
 	}
+	if t.told[datapath.TraceCookie] && t.name != nil && !reason.IsDrop() {
+		return "host", "connect", fmt.Sprintf("%s is called with the client's own address, and has to answer within 3 s", t.host())
+	}
 	switch reason {
+	case "answered_cookie", "held_for_name":
+		return "", "", ""
 	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropHoneypot, model.ReasonAnsweredHoneypot:
 		return "", "", ""
 	case model.ReasonToGateway:

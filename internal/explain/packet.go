@@ -147,12 +147,11 @@ func (f Flow) freePort(open []datapath.Session) (uint16, error) {
 // named tells what the flow goes to, and gives it the pool address that it would be answered.
 func (e *Explainer) named(f *Flow) {
 	service := f.name.Service
-	f.Destination = e.lendable(service)
-	if service.Web { // protection and chains are asked about the host, whatever address leads there
-		e.step("name", "web", "%s is %s, at the web address %s", f.name.Name,
-			endpointText(f.Protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)), e.State.WebAddress(f.name.Host.Name))
+	if at := e.State.WebAddress(f.name.Host.Name); service.Web && at.IsValid() {
+		f.Destination = at // which the step comes to where the name is read
 		return
 	}
+	f.Destination = e.lendable(service)
 	e.step("name", "lend", "%s is %s", f.name.Name, endpointText(f.Protocol, netip.AddrPortFrom(f.name.Host.Address, f.lease().Port)))
 	free, all := e.Pool.Free(), len(e.State.Config.Pool.Addresses)
 	switch address, stands := e.Pool.Place(service.Name); {

@@ -157,11 +157,30 @@ func (t *telling) next(s datapath.TraceStep) {
 		t.step("hairpin", "continue", "it comes in again, from %s", end)
 		t.hairpin, t.Direction, t.Source = true, model.In, s.Address
 		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
+	case datapath.TraceCookie:
+		t.readsName(s.Says != 0)
 	case datapath.TraceMTU:
 		t.mtu = s
 	case datapath.TraceMSS:
 		t.mss(s.Number)
 	}
+}
+
+// readsName tells what comes before anybody knows which name the client wants, and which one is asked about.
+func (t *telling) readsName(cookie bool) {
+	if cookie {
+		t.step("cookie", "answer", "a SYN to %s is answered by a cookie, and nothing is kept", t.Destination)
+	}
+	if t.name == nil {
+		t.step("name", "wait", "the client's first data name whom it wants: ask with --to NAME")
+		return
+	}
+	t.step("name", "web", "%s is %s, at the web address %s", t.name.Name, t.host(), t.Destination)
+}
+
+// host is the endpoint that the flow's name stands for.
+func (t *telling) host() string {
+	return endpointText(t.Protocol, netip.AddrPortFrom(t.name.Host.Address, t.lease().Port))
 }
 
 // leave is where chains have been asked.
@@ -212,6 +231,9 @@ func (t *telling) function(s datapath.TraceStep) {
 	f := t.functions[s.Number]
 	f.says = s.Says
 	t.last = &f
+	if f.isProtection() && t.told[datapath.TraceCookie] && !f.drops() {
+		return // it has said so of the SYN
+	}
 	if f.isProtection() {
 		says, why := t.listed(t.Flow, f)
 		t.step(f.name, says, "%s", why)
