@@ -50,7 +50,7 @@ func (k *known) judge(now time.Time) (j judgement) {
 	for i := range k.hosts {
 		names[i] = k.hosts[i].Name
 	}
-	k.at = place(names, conflicts, k.addresses, k.at)
+	k.at = place(names, conflicts, k.can(now), k.addresses, k.at)
 	j.at = k.at
 	for _, c := range covers {
 		if len(k.addresses) > 0 && j.at[c.of] == j.at[c.other] {
@@ -63,6 +63,19 @@ func (k *known) judge(now time.Time) (j judgement) {
 		j.weak = append(j.weak, k.weakAt(a, now)...)
 	}
 	return j
+}
+
+// can is what hosts can by which some hold others back, of those that were asked.
+func (k *known) can(now time.Time) map[model.Name]datapath.WebPromise {
+	can := map[model.Name]datapath.WebPromise{}
+	for i := range k.hosts {
+		if host := k.hosts[i].Name; len(k.endpoints[host]) > 0 && k.isAsked(host) {
+			p := k.promises(host, now)
+			p.MSS = min(p.MSS, ethernetMSS)
+			can[host] = p
+		}
+	}
+	return can
 }
 
 // mostCovered bounds the other hosts that the certificates of one are looked at for.

@@ -161,7 +161,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// What a host did for a client counts at once, at the address where that was and at its own, for a day; and no longer.
+// What a host did for a client counts at once, for a day, and no longer: at the address where that was, and at that to which it
+// moves, as it can less than the other.
 func TestHeard(t *testing.T) {
 	t.Parallel()
 	k := follows(hostsOf(2), 3)
@@ -172,13 +173,13 @@ func TestHeard(t *testing.T) {
 	if k.hear("h0.example.", to, addresses[1], datapath.WebPromise{}, begin) || k.hear("other.", netip.AddrPort{}, addresses[1], datapath.WebPromise{}, begin) {
 		t.Error("it hears of what is not there")
 	}
-	k.hear(host, to, addresses[1], datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}, begin)
-	k.hear(host, to, addresses[1], datapath.WebPromise{MSS: 1460, SACK: true}, begin.Add(time.Second))
+	k.hear(host, to, addresses[0], datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}, begin)
+	k.hear(host, to, addresses[0], datapath.WebPromise{MSS: 1460, SACK: true}, begin.Add(time.Second))
 	k.answers(1, all) // the gateway's own connections are as before
 	want := datapath.WebPromise{MSS: 1400, SACK: true}
 	promises := k.judge(begin.Add(time.Minute)).promises
-	if promises[addresses[0]] != want || promises[addresses[1]] != want || promises[addresses[2]] != datapath.LeastWebPromise {
-		t.Errorf("%v", promises)
+	if promises[addresses[0]] != want || promises[addresses[1]] != want || promises[addresses[2]] != datapath.LeastWebPromise || k.at[host] != addresses[1] {
+		t.Errorf("%v, and it is at %s", promises, k.at[host])
 	}
 	if row := k.row(&k.hosts[1], begin.Add(time.Minute)); row.MSS != 1400 || row.Timestamps || !row.SACK {
 		t.Errorf("%+v", row)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -26,19 +27,29 @@ func TestPlace(t *testing.T) {
 		conflicts, had string // pairs of hosts; an address for each, - for none
 		addresses      int
 		want           string
+		can            string // a letter for what each can, - where it is not known
 	}{
-		"nobody conflicts":              {"", "----", 3, "0000"},
-		"they stay":                     {"", "2101", 3, "2101"},
-		"no such address any more":      {"", "2101", 1, "0000"},
-		"two apart":                     {"ab", "0000", 2, "0100"},
-		"and again, unmoved":            {"ab", "0100", 2, "0100"},
-		"the one that moves away stays": {"", "0100", 2, "0100"},
-		"none moves for one that moves": {"ab bc", "0010", 3, "0210"},
-		"three of two":                  {"ab bc ac", "0000", 2, "0010"},
-		"and where they are already":    {"ab bc ac", "0110", 2, "0110"},
-		"the fewest":                    {"ab ac bc ad bd", "0000", 2, "0011"},
-		"one address":                   {"ab", "0000", 1, "0000"},
-		"none":                          {"ab", "0000", 0, "----"},
+		"nobody conflicts":              {"", "----", 3, "0000", "----"},
+		"they stay":                     {"", "2101", 3, "2101", "----"},
+		"no such address any more":      {"", "2101", 1, "0000", "----"},
+		"two apart":                     {"ab", "0000", 2, "0100", "----"},
+		"and again, unmoved":            {"ab", "0100", 2, "0100", "----"},
+		"the one that moves away stays": {"", "0100", 2, "0100", "----"},
+		"none moves for one that moves": {"ab bc", "0010", 3, "0210", "----"},
+		"three of two":                  {"ab bc ac", "0000", 2, "0010", "----"},
+		"and where they are already":    {"ab bc ac", "0110", 2, "0110", "----"},
+		"the fewest":                    {"ab ac bc ad bd", "0000", 2, "0011", "----"},
+		"one address":                   {"ab", "0000", 1, "0000", "----"},
+		"none":                          {"ab", "0000", 0, "----", "----"},
+		"one that can less":             {"", "0000", 2, "0010", "AABA"},
+		"it moves, and no other":        {"", "0000", 2, "1000", "BAAA"},
+		"and again, not":                {"", "1000", 2, "1000", "BAAA"},
+		"who can other are apart":       {"", "0000", 3, "0121", "ACAC"},
+		"who is not asked yet stays":    {"", "0000", 2, "0010", "A-BA"},
+		"all the same":                  {"", "0000", 2, "0000", "BBBB"},
+		"more kinds than addresses":     {"", "0000", 1, "0000", "ABCD"},
+		"certificates come first":       {"ab", "0000", 2, "0111", "AABB"},
+		"and then the others":           {"ab", "0000", 3, "0211", "AABB"},
 	} {
 		addresses, conflicts, had := addressesOf(c.addresses), map[model.Name][]model.Name{}, map[model.Name]netip.Addr{}
 		for i := 0; i+1 < len(c.conflicts); i += 3 {
@@ -50,7 +61,13 @@ func TestPlace(t *testing.T) {
 				had[h] = addressesOf(10)[at-'0']
 			}
 		}
-		at, got := place(hosts, conflicts, addresses, had), ""
+		can := map[model.Name]datapath.WebPromise{}
+		for i, h := range hosts {
+			if c.can[i] != '-' {
+				can[h] = datapath.WebPromise{MSS: uint16(c.can[i])}
+			}
+		}
+		at, got := place(hosts, conflicts, can, addresses, had), ""
 		for _, h := range hosts {
 			if i := slices.Index(addresses, at[h]); i >= 0 {
 				got += fmt.Sprint(i)
@@ -64,7 +81,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Nobody has fewer conflicts elsewhere, and what is so stays so.
+// Nobody costs less elsewhere, and what is so stays so.
 func TestPlaceProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +91,11 @@ func TestPlaceProperties(t *testing.T) {
 		}
 		addresses := addressesOf(rapid.IntRange(1, 4).Draw(t, "addresses"))
 		conflicts, had := map[model.Name][]model.Name{}, map[model.Name]netip.Addr{}
+		can := map[model.Name]datapath.WebPromise{}
 		for i, a := range hosts {
+			if rapid.Bool().Draw(t, "asked") {
+				can[a] = datapath.WebPromise{MSS: uint16(rapid.IntRange(1, 3).Draw(t, "can"))}
+			}
 			for _, b := range hosts[:i] {
 				if rapid.IntRange(0, 3).Draw(t, "conflict") == 0 {
 					conflicts[a], conflicts[b] = append(conflicts[a], b), append(conflicts[b], a)
@@ -84,10 +105,15 @@ func TestPlaceProperties(t *testing.T) {
 				had[a] = rapid.SampledFrom(addressesOf(5)).Draw(t, "address")
 			}
 		}
-		at := place(hosts, conflicts, addresses, had)
+		at := place(hosts, conflicts, can, addresses, had)
 		few := func(h model.Name, a netip.Addr) (n int) {
 			for _, other := range conflicts[h] {
 				if at[other] == a {
+					n += 100 // more than all others may be
+				}
+			}
+			for other, what := range can {
+				if mine, known := can[h]; known && other != h && at[other] == a && what != mine {
 					n++
 				}
 			}
@@ -99,14 +125,14 @@ func TestPlaceProperties(t *testing.T) {
 			}
 			for _, a := range addresses {
 				if few(h, a) < few(h, at[h]) {
-					t.Errorf("%s is at %s and has fewer conflicts at %s: %v", h, at[h], a, at)
+					t.Errorf("%s is at %s and costs less at %s: %v", h, at[h], a, at)
 				}
 			}
 		}
-		if again := place(hosts, conflicts, addresses, at); !maps.Equal(again, at) {
+		if again := place(hosts, conflicts, can, addresses, at); !maps.Equal(again, at) {
 			t.Errorf("%v became %v", at, again)
 		}
-		if len(conflicts) == 0 && len(had) == 0 && slices.ContainsFunc(hosts, func(h model.Name) bool { return at[h] != addresses[0] }) {
+		if len(conflicts)+len(can)+len(had) == 0 && slices.ContainsFunc(hosts, func(h model.Name) bool { return at[h] != addresses[0] }) {
 			t.Errorf("without conflicts: %v", at)
 		}
 	})

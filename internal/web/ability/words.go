@@ -33,7 +33,7 @@ func bounded(lines []string, what string) []string {
 func (w Weak) String() string {
 	if w.Unknown {
 		return fmt.Sprintf("%s has not answered on all of its web ports yet, and holds the others at web address %s back: clients there are promised no more than any host can; "+
-			"start it, or say web: false for it", w.Host, w.Address)
+			"start it, say web: false for it, or add to web.addresses", w.Host, w.Address)
 	}
 	var lacks []string
 	if w.NoTimestamps {
@@ -45,7 +45,7 @@ func (w Weak) String() string {
 	if w.Smaller {
 		lacks = append(lacks, fmt.Sprintf("an MSS of %d", w.Can.MSS))
 	}
-	return fmt.Sprintf("%s has %s, and holds the others at web address %s back: change its TCP (net.ipv4.tcp_timestamps, net.ipv4.tcp_sack, MTU), or say web: false for it",
+	return fmt.Sprintf("%s has %s, and holds the others at web address %s back: change its TCP (net.ipv4.tcp_timestamps, net.ipv4.tcp_sack, MTU), say web: false for it, or add to web.addresses",
 		w.Host, strings.Join(lacks, " and "), w.Address)
 }
 
