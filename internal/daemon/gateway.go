@@ -33,6 +33,7 @@ import (
 	"github.com/realmgate/realmgate/internal/store"
 	"github.com/realmgate/realmgate/internal/web"
 	"github.com/realmgate/realmgate/internal/web/ability"
+	"github.com/realmgate/realmgate/internal/web/rest"
 )
 
 // Daemon is a running one.
@@ -96,6 +97,7 @@ type view struct {
 	outbound   []netip.Addr
 	hops       []netip.Addr // as they were then, too
 	dnat       ruleset.Dnat
+	webRest    rest.Ports // ports that were the web's a moment ago
 	backends   balance.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once

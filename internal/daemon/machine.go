@@ -59,9 +59,9 @@ func (g *Daemon) live() shared.Live {
 	}}
 }
 
-// blocked is invariant I3 for the pool.
+// blocked is invariant I3 for the pool, and I9 for ports that were the web's.
 func (g *Daemon) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) bool {
-	return g.live().Blocked(v.shared(), a, p, port)
+	return v.rests(a, p, port) || g.live().Blocked(v.shared(), a, p, port)
 }
 
 // followMachine keeps the data plane's picture of the machine true.

@@ -35,6 +35,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "data plane", Immutable: immutableTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "web hosts", Prepare: names.prepareWebHosts, Run: g.webHosts.Run, Report: g.webHosts.Report},
 		{Name: "store", Open: names.openStore, Stop: names.closeStore},
+		{Name: "web rest", Open: names.openWebRest, Prepare: names.prepareWebRest},
 		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},
 		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
@@ -74,6 +76,36 @@ func TestReloadTakesNoLentAddressForTheWeb(t *testing.T) {
 	}
 	if at := r.mustAsk(www); at != lent {
 		t.Errorf("after the refused reload it has %s", at)
+	}
+}
+
+// An address that was the web's just now is not the pool's for web.ttl at the ports that the web had: who remembers it for a
+// name of the web reaches nobody else. A restart forgets nothing of that.
+func TestReloadLendsNoAddressOfTheWeb(t *testing.T) {
+	t.Parallel()
+	one := strings.Replace(lastingly, "198.18.0.32/28", webAddress.String(), 1) + "  - {name: hostc.foo.example., address: 10.0.0.103, open: [tcp/5000]}\n"
+	r := newRig(t, lastingly+webSection)
+	r.routed()
+	r.must(r.reloadWith(one))
+	rests := func() {
+		t.Helper()
+		if address, err := r.ask(www); !errors.Is(err, nameserver.ErrExhausted) {
+			t.Errorf("%s, %v", address, err)
+		}
+		if address := r.mustAsk("hostc.foo.example."); address != webAddress {
+			t.Errorf("%s is lent for a port that was never the web's", address)
+		}
+	}
+	rests()
+	for _, kept := range []bool{true, false} {
+		r.restart(kept, one)
+		r.must(r.namespace.Do(r.data.Refresh))
+		rests()
+	}
+	r.must(r.reloadWith(strings.Replace(lastingly, "198.18.0.32/28", "198.18.0.32", 1) + "web: {addresses: [198.18.0.81], ttl: 1h}\n"))
+	refused := strings.Replace(lastingly, "198.18.0.32/28", "198.18.0.32", 1) + "  - {name: hostc.foo.example., address: 10.0.0.103, one_to_one: 198.18.0.81}\n"
+	if err := r.reloadWith(refused); err == nil || !strings.Contains(err.Error(), "198.18.0.81 was of the web until now") {
+		t.Errorf("%v", err)
 	}
 }
 

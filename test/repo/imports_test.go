@@ -66,6 +66,7 @@ var mayImport = map[string][]string{
 	"outbound":         {"api", "config", "datapath", "events/event", "lifecycle"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model"}, // what the hosts of the web can
+	"web/rest":         {"datapath", "model"},                                     // what was of the web a moment ago
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
@@ -83,7 +84,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability"},
+	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -107,7 +108,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants", "web", "web/ability",
+	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

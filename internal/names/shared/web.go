@@ -22,6 +22,14 @@ func (s Addresses) WebPorts() (list []datapath.Service) {
 	return list
 }
 
+// AllWebPorts are those of all web addresses, whatever else they are.
+func (s Addresses) AllWebPorts() (list []datapath.Service) {
+	for _, a := range s.Config.Web.Addresses {
+		list = append(list, s.portsAt(a)...)
+	}
+	return list
+}
+
 // webPorts are those of an address; of an unspecified one, which stands for an interface's, those of that.
 func (s Addresses) webPorts(a netip.Addr) []datapath.Service {
 	if s.reads(a) || a.IsUnspecified() && len(s.Config.Web.Interfaces) > 0 {
