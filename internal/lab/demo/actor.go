@@ -18,6 +18,7 @@ import (
 // The part that a process of realmgate plays in the demo; see Act.
 const (
 	partWeb      = "web"
+	partSites    = "sites"
 	partEcho     = "echo"
 	partResolver = "resolver"
 )
@@ -37,6 +38,7 @@ const (
 // in a namespace, with the sockets to serve on as descriptors 3 and 4.
 //
 //	web NAME GREETING
+//	sites NAME SITE…
 //	echo NAME
 //	resolver GATEWAY NAME ADDRESS
 func Act(ctx context.Context, part []string) error {
@@ -47,6 +49,12 @@ func Act(ctx context.Context, part []string) error {
 			return fmt.Errorf("take over the socket of %s: %w", part[1], err)
 		}
 		return serveWeb(ctx, listener, part[1], part[2])
+	case len(part) >= 3 && part[0] == partSites:
+		listener, err := net.FileListener(os.NewFile(3, "sites"))
+		if err != nil {
+			return fmt.Errorf("take over the socket of %s: %w", part[1], err)
+		}
+		return serveSites(ctx, listener, part[1], part[2:])
 	case len(part) == 2 && part[0] == partEcho:
 		packets, err := net.FilePacketConn(os.NewFile(3, "echo"))
 		if err != nil {

@@ -13,7 +13,7 @@ const bannedReason = model.ReasonDropBanned
 // stillComes is what may arrive of a download after its end: what was under way.
 const stillComes = downloadSize / 10
 
-// Step 7: a ban ends what goes on, and lets nothing begin, until it is removed.
+// Step 8: a ban ends what goes on, and lets nothing begin, until it is removed.
 func (on abuse) ban(ctx context.Context) error {
 	v, d, err := on.beginDownload(ctx)
 	if err != nil {

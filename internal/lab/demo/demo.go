@@ -64,6 +64,7 @@ func greeting(name string) string { return "Hello, this is " + name + "." }
 func (s *story) steps() []step {
 	return []step{
 		{"Who is where", s.layOut},
+		{"Three web sites of two machines, at one address", inward{s}.browse},
 		{"ann, outside, reaches hosta by name", inward{s}.reachByName},
 		{"The same address is lent again, at the same time", inward{s}.lendAgain},
 		{"hosta, inside, reaches a website", outward{s}.reachOut},

@@ -107,8 +107,8 @@ func TestEveryStepIsSeen(t *testing.T) {
 			t.Errorf("step %d: %+v", i+1, r)
 		}
 	}
-	if got := results[2].Seen["address"]; got != results[1].Seen["address"] {
-		t.Errorf("the second host got %v, want the first one's %v", got, results[1].Seen["address"])
+	if got := results[3].Seen["address"]; got != results[2].Seen["address"] {
+		t.Errorf("the second host got %v, want the first one's %v", got, results[2].Seen["address"])
 	}
 	nothingLeft(t)
 }
@@ -119,7 +119,7 @@ func TestAWrongPageFailsTheDemo(t *testing.T) {
 		err := Run(t.Context(), Options{Out: &out, JSON: asJSON, Executable: program, greeting: func(name string) string {
 			return strings.ReplaceAll(greeting(name), "hosta", "somebody else")
 		}})
-		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "step 2") || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "step 3") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got the error %v", err)
 		}
 		for _, want := range []string{"the page that ann gets", "Hello, this is hosta.", "Hello, this is somebody else.", "data plane ready"} {
@@ -132,7 +132,7 @@ func TestAWrongPageFailsTheDemo(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &results); err != nil {
 				t.Fatal(err)
 			}
-			if len(results) != 2 || !results[0].OK || results[1].OK || len(results[1].Log) == 0 {
+			if len(results) != 3 || !results[1].OK || results[2].OK || len(results[2].Log) == 0 {
 				t.Errorf("got %+v", results)
 			}
 		}
@@ -159,7 +159,7 @@ func (w *trigger) Write(p []byte) (int, error) {
 
 func TestARunningDemoIsNotRemoved(t *testing.T) {
 	removed := errors.New("not tried")
-	out := &trigger{text: "3. The same", do: func() {
+	out := &trigger{text: "4. The same", do: func() {
 		running, _ := filepath.Glob(runDirectory + "/demo-*.sock")
 		for _, path := range running {
 			removed = Remove(strings.TrimSuffix(filepath.Base(path), ".sock"))
@@ -175,7 +175,7 @@ func TestARunningDemoIsNotRemoved(t *testing.T) {
 }
 
 func TestAnInterruptCleansUp(t *testing.T) {
-	for _, moment := range []string{"1. Who", "3. The same", "5. A stranger", "No gateway process"} {
+	for _, moment := range []string{"1. Who", "2. Three", "4. The same", "6. A stranger", "No gateway process"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := &trigger{text: moment, do: cancel}
 		err := Run(ctx, Options{Out: out, Executable: program})
@@ -287,7 +287,7 @@ func TestOtherMounts(t *testing.T) {
 // A demo that was killed leaves its files; the next one removes them.
 func TestAKilledDemoIsSweptUp(t *testing.T) {
 	command := exec.CommandContext(t.Context(), program, "demo")
-	startUntil(t, command, "3. The same")
+	startUntil(t, command, "4. The same")
 	_ = command.Process.Kill()
 	_ = command.Wait()
 	if len(left(t)) == 0 {

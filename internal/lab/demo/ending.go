@@ -26,7 +26,7 @@ func readSettings(g *netns.Gateway) (settings, error) {
 	return found, nil
 }
 
-// Step 9: the gateway puts back what it changed, and the lab goes.
+// Step 10: the gateway puts back what it changed, and the lab goes.
 func (s *story) stopClean(context.Context) error {
 	s.closeVisits()
 	g := s.realm.Gateway

@@ -18,7 +18,7 @@ const (
 	perPace    = 4   // packets of the flood
 )
 
-// Step 6: a function of a chain drops what one source sends too much, and no other's.
+// Step 7: a function of a chain drops what one source sends too much, and no other's.
 func (a abuse) denyFlood(ctx context.Context) error {
 	a.tell.note("hosta also answers packets, by UDP. The gateway has a chain for that:",
 		fmt.Sprintf("its function dos-denial lets each source send %d packets a second.", mostEchoes), "")

@@ -13,10 +13,11 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Step 2: a name becomes a connection.
+// Step 3: a name becomes a connection.
 func (i inward) reachByName(ctx context.Context) error {
-	i.tell.note("ann knows only a name. Her resolver is the server that looks names up.",
-		"It asks the gateway, which lends hosta a public address.", "")
+	i.tell.note("Web sites are told apart by what visitors send. For all else, as for",
+		"this server of hosta's, the gateway lends a public address by name.",
+		"ann's resolver, the server that looks names up, asks the gateway.", "")
 	got, err := i.ann.ask(ctx, i.resolver.IP, nameOf(i.hosta))
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ func (i inward) reachByName(ctx context.Context) error {
 	return nil
 }
 
-// Step 3: one address, two hosts, at once.
+// Step 4: one address, two hosts, at once.
 func (i inward) lendAgain(ctx context.Context) (err error) {
 	if i.annLines, err = i.annVisit.stream(ctx, i.hosta.name); err != nil {
 		return err

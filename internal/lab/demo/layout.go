@@ -31,6 +31,7 @@ func (s *story) layOut(ctx context.Context) error {
 	s.ann, s.bob, s.stranger = person{"ann", realm.RemoteClients[0]}, person{"bob", realm.RemoteClients[1]}, person{"stranger", realm.RemoteClients[2]}
 	s.website, s.resolver = person{"website", realm.Servers[0]}, person{"resolver", *realm.Resolver}
 	err := errors.Join(
+		s.castSites(s.hosta, secureInsidePort, s.sitesOf(s.hosta)...), s.castSites(s.hostb, secureInsidePort, s.sitesOf(s.hostb)...),
 		s.castEcho(s.hosta, echoPort), s.castWeb(s.hosta, insidePort), s.castWeb(s.hostb, insidePort), s.castWeb(s.website, webPort),
 		s.castResolver(s.resolver, realm.Gateway.PublicAddress, websiteName, s.website.IP),
 	)
@@ -39,12 +40,14 @@ func (s *story) layOut(ctx context.Context) error {
 	}
 	s.tell.note(s.picture()...)
 	s.tell.note("hosta and hostb have private addresses: nobody outside can call those.",
-		fmt.Sprintf("The gateway has one single public address to lend them: %s.", s.lent()),
+		fmt.Sprintf("Their web sites share the address %s. For all else the gateway", s.web()),
+		fmt.Sprintf("has one single public address to lend them: %s.", s.lent()),
 		"")
 	for _, p := range s.everybody() {
 		s.tell.see(p.name, p.IP)
 	}
 	s.tell.see("lent_address", s.lent())
+	s.tell.see("web_address", s.web())
 	if s.before, err = readSettings(s.realm.Gateway); err != nil {
 		return err
 	}
@@ -85,15 +88,17 @@ realm: {zones: [%s, %s], nameserver: ns.%[3]s}
 dns: {public: "%[5]s:53", private: "%s:53", upstream: ["%s:53"]}
 pool: {addresses: [%s], reservation_timeout: 1s, rest: 1s, wait: 5s}
 outbound: {addresses: [%s]}
+web: {addresses: [%s]}
 capacity: 10000
 hosts:
-`, g.Public[0], g.Private[0], zone, otherZone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound)
+`, g.Public[0], g.Private[0], zone, otherZone, g.PublicAddress, g.PrivateAddress, s.resolver.IP, s.lent(), g.Outbound, s.web())
 	for _, host := range []person{s.hostb, s.hosta} {
 		text += fmt.Sprintf(`  - name: %s.%s
     address: %s
     services:
-      - {name: %s, protocol: tcp, port: %d, to: %d}
-`, host.name, zoneOf(host), host.IP, nameOf(host), webPort, insidePort)
+      - {names: [%s], ports: [tcp/%d:%d]}
+      - {name: %s, protocol: tcp, port: %d, to: %d, web: false}
+`, host.name, zoneOf(host), host.IP, strings.Join(s.sitesOf(host), ", "), securePort, secureInsidePort, nameOf(host), webPort, insidePort)
 	}
 	return text + fmt.Sprintf(`      - {name: %[1]s, protocol: udp, port: %[2]d}
 chains:
@@ -116,7 +121,7 @@ func (s *story) picture() []string {
 		"",
 		row(host(s.hosta), "", s.ann),
 		row("                  +", fmt.Sprintf("- %-8s | %-10s -", g.PrivateAddress, g.PublicAddress), s.bob),
-		row(host(s.hostb), "", s.stranger),
+		row(host(s.hostb), fmt.Sprintf("  sites at %s", s.web()), s.stranger),
 		row("", fmt.Sprintf("  lends    %s", s.lent()), s.resolver),
 		row("", fmt.Sprintf("  sends as %s", g.Outbound), s.website),
 		"",

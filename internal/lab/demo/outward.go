@@ -13,7 +13,7 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// Step 4: from inside to outside.
+// Step 5: from inside to outside.
 func (o outward) reachOut(ctx context.Context) error {
 	gateway := o.realm.Gateway
 	got, err := o.hosta.ask(ctx, gateway.PrivateAddress, websiteName)
@@ -68,7 +68,7 @@ const atOnce = 900 * time.Millisecond
 
 const dropReason = model.ReasonDropNoReservation
 
-// Step 5: an address that was lent to others is of no use to a stranger.
+// Step 6: an address that was lent to others is of no use to a stranger.
 func (o outward) refuseStranger(ctx context.Context) error {
 	o.tell.note(fmt.Sprintf("The stranger has seen %s in use.", o.lent()),
 		"It calls it without asking for a name.", "")

@@ -19,7 +19,7 @@ const (
 	sessionsNow = 3 // ann's, bob's, and the download
 )
 
-// Step 8: packets flow without the process that arranged it.
+// Step 9: packets flow without the process that arranged it.
 func (r restart) surviveKill(ctx context.Context) error {
 	r.tell.note("Programs inside the kernel move the packets.",
 		"They do not need the process that put them there.", "")
