@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,43 +18,16 @@ import (
 	"github.com/realmgate/realmgate/test/lab"
 )
 
-// questionsAtFullRate sends forged questions as live frames straight to the gateway's public interface, by the last CPU
-// alone, until it is stopped.
+// questionsAtFullRate sends forged questions straight to the gateway's public interface, by the last CPU alone, until it is
+// stopped.
 func (r *realm) questionsAtFullRate() (sent *atomic.Int64, stop func()) {
 	r.t.Helper()
-	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
-	router, err := r.Router.MAC("public0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	var questions []packets.Packet
 	for i, message := range forged(r.t) {
 		source := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, byte(i), 0, 0}), 1024)
-		questions = append(questions, packets.NewUDP(source, netip.AddrPortFrom(r.Gateway.PublicAddress, 53), string(message)).
-			Between(packets.MAC(router), r.gatewayMAC(r.Gateway.Public[0])))
+		questions = append(questions, packets.NewUDP(source, netip.AddrPortFrom(r.Gateway.PublicAddress, 53), string(message)))
 	}
-	far, err := r.Router.Index("gateway-0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	flood := newFlood(r.t, far, questions)
-	sent = new(atomic.Int64)
-	var over atomic.Bool
-	var running sync.WaitGroup
-	running.Go(func() {
-		err := r.Router.Do(func() error {
-			return flood.send(runtime.NumCPU()-1, 8192, func(n int64) bool { sent.Store(n); return !over.Load() })
-		})
-		if err != nil {
-			r.t.Errorf("the flood ended: %v", err)
-		}
-	})
-	stop = sync.OnceFunc(func() {
-		over.Store(true)
-		running.Wait()
-	})
-	r.t.Cleanup(stop)
-	return sent, stop
+	return r.liveFlood(0, 8192, questions)
 }
 
 // questioned is how many questions the data plane told to come by TCP at once, and how many went through to the daemon.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
-	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/test/lab"
 )
 
@@ -115,45 +113,6 @@ func TestWebWithoutDaemon(t *testing.T) {
 	d.run()
 	if _, err := fetchByName(r.Clients[1], "www."+hostName(1)); err != nil {
 		t.Error(err)
-	}
-}
-
-// Floods of SYNs and of data that nobody asked for, in anybody's name: honest clients go on, and nothing is kept of any.
-func TestWebUnderFloods(t *testing.T) {
-	const different, fetches = 50_000, 30
-	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
-	r.webServers()
-	attacker, client := r.Clients[0], r.Clients[1]
-	d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}"))
-	stranger := func(i int) netip.AddrPort {
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, byte(i >> 8), byte(i), byte(1 + i%250)}), anyPort())
-	}
-	at := netip.AddrPortFrom(webAddress, 80)
-	for name, packet := range map[string]func(i int) packets.Packet{
-		"SYNs": func(i int) packets.Packet { return packets.NewTCP(stranger(i), at, packets.SYN, "") },
-		"data": func(i int) packets.Packet {
-			p := packets.NewTCP(stranger(i), at, packets.ACK|packets.PSH, webRequest(0))
-			p.TCP.Sequence, p.TCP.Acknowledge = rand.Uint32(), rand.Uint32() //nolint:gosec // any will do
-			return p
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			frames := r.frames(attacker, r.Gateway.Public[0], different, packet)
-			began := time.Now()
-			sent, stop := r.onslaught(attacker, 100_000, frames)
-			defer stop()
-			eventually(t, time.Minute, "the flood stands", func() bool { return sent.Load() > different })
-			for range fetches {
-				if page, err := fetchByName(client, "www."+hostName(0)); err != nil || !strings.Contains(page, hostName(0)) {
-					t.Errorf("%q, %v", page, err)
-				}
-			}
-			t.Logf("%.0f packets a second", float64(sent.Load())/time.Since(began).Seconds())
-			stop()
-			if s := d.status(); s.Web.Waiting > 100 || s.Sessions.Used > 2*fetches+100 {
-				t.Errorf("%d wait, %d sessions", s.Web.Waiting, s.Sessions.Used)
-			}
-		})
 	}
 }
 
