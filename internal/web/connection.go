@@ -1,6 +1,7 @@
 package web
 
 import (
+	"container/list"
 	"errors"
 	"net/netip"
 	"time"
@@ -16,6 +17,7 @@ const (
 	reasonMalformed = model.Reason("drop_name_malformed")
 	reasonLate      = model.Reason("drop_name_late")
 	reasonRefused   = model.Reason("drop_host_refused")
+	reasonRate      = model.Reason("drop_remote_rate") // too many of a source in a second: later it may
 
 	reasonRedirected = model.Reason("drop_redirected")
 )
@@ -42,12 +44,16 @@ type connection struct {
 	ifindex int
 	first   segment // its first data
 	frames  [][]byte
-	octets  int // of frames
+	framed  int // octets of frames
+	octets  int // with those of the stream
 	stream  *hello.Stream
 	began   model.Instant
 	until   model.Instant // of its phase
 	phase   phase
 	target  Target
+
+	in *list.List // of places
+	at *list.Element
 }
 
 // Target is where a name leads.
@@ -79,12 +85,26 @@ func (c *connection) has(s segment) bool {
 
 // add takes a segment in that came before the connection was a session.
 func (c *connection) add(s segment) error {
-	if len(c.frames) == mostFrames {
-		return nil // its sender sends it again
+	again := len(c.frames) > 0 && s.sequence == c.first.sequence && len(s.payload) <= len(c.first.payload)
+	if !again {
+		if offset := s.sequence - c.first.sequence; len(c.frames) == mostFrames || offset >= hello.MaxBytes {
+			return nil // its sender sends it again, or has sent more than it may
+		}
+		c.frames = append(c.frames, s.frame)
+		c.framed += len(s.frame)
 	}
-	c.frames = append(c.frames, s.frame)
-	c.octets += len(s.frame)
-	return c.stream.Add(s.sequence, s.payload)
+	err := c.stream.Add(s.sequence, s.payload)
+	c.octets = c.framed + c.stream.Size()
+	return err
+}
+
+// nudge has a client that has sent its first data again send what it holds back behind them: it does so when it hears that
+// these have come. They are not acknowledged by that: it has to keep them (RFC 2018 section 8).
+func (c *connection) nudge(k kernel, s segment) error {
+	if !c.first.hasSACK() {
+		return nil
+	}
+	return k.Send(c.ifindex, s.selective(c.first.sequence, c.first.sequence+uint32(len(c.stream.Bytes()))))
 }
 
 // name reads it.
@@ -133,15 +153,16 @@ func (c *connection) open(k kernel, now model.Instant) error {
 	for _, frame := range c.frames {
 		errs = append(errs, k.Replay(c.ifindex, frame, 1))
 	}
-	c.frames = nil
+	c.frames, c.stream = nil, nil
 	return errors.Join(errs...)
 }
 
 // end has it come to nothing for a reason of ours: the first data are shown to the data plane once more, which counts them
 // for it.
 func (c *connection) end(k kernel, now model.Instant, reason model.Reason, words []byte) error {
-	err := c.give(k, now, reason)
-	return errors.Join(err, k.Replay(c.ifindex, c.first.frame, 1), c.tell(k, words))
+	err := errors.Join(c.give(k, now, reason), k.Replay(c.ifindex, c.first.frame, 1), c.tell(k, words))
+	c.stream = nil
+	return err
 }
 
 // refused is the same for a reason of the data plane's.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/web/hello"
 )
 
 const (
@@ -94,13 +95,37 @@ func (s *segment) readTimestamps(options []byte) {
 	}
 }
 
-// answer is a segment to who sent s: with its link and IP addresses and ports the other way round.
-func (s *segment) answer(flags byte, sequence, acknowledges uint32, data []byte) []byte {
-	options := 0
-	if s.stamped {
-		options = 12
+// hasSACK reports whether selective acknowledgements were agreed upon, by the cookie that a first segment acknowledges
+// (bpf/handshake/syn_cookie.h).
+func (s *segment) hasSACK() bool { return (s.acknowledges-1)>>24&1 != 0 }
+
+// window is what is promised behind the handshake, by the scale that the same cookie has (HANDSHAKE_WINDOW and _SCALE).
+func (s *segment) window() uint16 {
+	const none, scale = 15, 7
+	if (s.acknowledges-1)>>25&15 == none {
+		return hello.MaxBytes
 	}
-	length := ipHeader + tcpHeader + options + len(data)
+	return hello.MaxBytes >> scale
+}
+
+// selective acknowledges what comes after the client's first number selectively, up to but not including end, and no other way.
+func (s *segment) selective(from, end uint32) []byte {
+	block := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 5, 10}, from), end)
+	return s.write(block, nil, flagACK, s.window(), s.acknowledges, from)
+}
+
+// answer is a segment to who sent s.
+func (s *segment) answer(flags byte, sequence, acknowledges uint32, data []byte) []byte {
+	return s.write(nil, data, flags, 0, sequence, acknowledges)
+}
+
+// write makes a segment with the link and IP addresses and ports of s the other way round, and options behind timestamps.
+func (s *segment) write(options, data []byte, flags byte, window uint16, sequence, acknowledges uint32) []byte {
+	if s.stamped {
+		stamps := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, s.echo), s.value)
+		options = append(stamps, options...)
+	}
+	length := ipHeader + tcpHeader + len(options) + len(data)
 	out := make([]byte, linkHeader+length)
 	copy(out, s.frame[6:12])
 	copy(out[6:], s.frame[:6])
@@ -119,14 +144,11 @@ func (s *segment) answer(flags byte, sequence, acknowledges uint32, data []byte)
 	copy(tcp[2:], s.tcp[:2])
 	binary.BigEndian.PutUint32(tcp[4:], sequence)
 	binary.BigEndian.PutUint32(tcp[8:], acknowledges)
-	tcp[12] = byte((tcpHeader + options) / 4 << 4)
+	tcp[12] = byte((tcpHeader + len(options)) / 4 << 4)
 	tcp[13] = flags
-	if s.stamped {
-		copy(tcp[tcpHeader:], []byte{1, 1, 8, 10})
-		binary.BigEndian.PutUint32(tcp[tcpHeader+4:], s.echo)
-		binary.BigEndian.PutUint32(tcp[tcpHeader+8:], s.value)
-	}
-	copy(tcp[tcpHeader+options:], data)
+	binary.BigEndian.PutUint16(tcp[14:], window)
+	copy(tcp[tcpHeader:], options)
+	copy(tcp[tcpHeader+len(options):], data)
 	binary.BigEndian.PutUint16(tcp[16:], ^fold(pseudoSum(ip[:ipHeader], len(tcp))+sum(tcp)))
 	return out
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
 
-// Bounds of what waits, so that nobody takes the places of others. One who is beyond them is not heard: it sends again.
-const (
-	mostOfSource  = 64
-	mostOfNetwork = 512 // a /24
-	mostOfHost    = 256 // that it has not answered
-	mostOctets    = 64 << 20
-)
-
 // Counts are of connections since the start.
 type Counts struct {
 	Read    uint64 // whose names were read
@@ -33,18 +25,16 @@ type table struct {
 	patience func() (hello int64) // nanoseconds from the first data to the name
 	weak     func(target Target, flow model.Tuple, can datapath.WebPromise)
 	all      map[model.Tuple]*connection
-	source   map[netip.Addr]int
-	network  map[netip.Prefix]int
-	host     map[netip.Addr]int // connecting
-	octets   int
-	counts   Counts
-	times    histogram
+	places
+	early  early
+	counts Counts
+	times  histogram
 }
 
 func newTable(k kernel, find func(string, model.Tuple) (Target, bool), patience func() int64) *table {
 	return &table{
-		kernel: k, find: find, patience: patience, all: map[model.Tuple]*connection{}, source: map[netip.Addr]int{},
-		network: map[netip.Prefix]int{}, host: map[netip.Addr]int{}, weak: func(Target, model.Tuple, datapath.WebPromise) {},
+		kernel: k, find: find, patience: patience, all: map[model.Tuple]*connection{}, places: newPlaces(), early: newEarly(),
+		weak: func(Target, model.Tuple, datapath.WebPromise) {},
 	}
 }
 
@@ -73,7 +63,11 @@ func (t *table) hear(e *datapath.WebEvent) error {
 			t.weak(c.target, c.flow, e.Can)
 		}
 		t.leave(c)
+		if e.Reason == reasonRate {
+			return t.postpone(c, e.At)
+		}
 		t.counts.Refused++
+		t.queue(c, &t.resting)
 		return c.refused(t.kernel, e.At, e.Reason)
 	}
 	return nil
@@ -85,13 +79,17 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
 		t.replace(c)
 		c = nil
 	}
+	var errs error
+	again := c != nil && s.sequence == c.first.sequence
 	if c == nil {
 		if e.Kind != datapath.WebFirst {
-			return nil // it overtook the first
-		}
-		if !t.hasRoom(e.Flow.Source.Addr()) {
-			t.counts.Full++
+			t.early.keep(e.Flow, s, e.At)
 			return nil
+		}
+		var room bool
+		if room, errs = t.makeRoom(e.Flow.Source.Addr(), e.At); !room {
+			t.counts.Full++
+			return errs
 		}
 		c = t.begin(e, s)
 	}
@@ -101,23 +99,40 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
 	case phaseOver:
 		return nil
 	}
-	before := c.octets
-	err := c.add(s)
-	t.octets += c.octets - before
+	err := t.add(c, s)
+	if !again && e.Kind == datapath.WebFirst {
+		for _, later := range t.early.take(c.flow) {
+			err = errors.Join(err, t.add(c, later))
+		}
+	}
 	if c.phase == phaseConnecting {
 		t.counts.Again++
 		return nil
 	}
 	if err != nil {
-		return t.end(c, e.At, reasonMalformed, nil)
+		return errors.Join(errs, t.end(c, e.At, reasonMalformed, nil))
 	}
-	return t.read(c, e)
+	return errors.Join(errs, t.read(c, e, s, again))
+}
+
+// add takes a segment of a connection in, if there is room for it: else its client sends it again.
+func (t *table) add(c *connection, s segment) error {
+	if !t.holds(c, len(s.frame)) {
+		return nil
+	}
+	before := c.octets
+	err := c.add(s)
+	t.hold(c, c.octets-before)
+	return err
 }
 
 // read leads a connection to its host as soon as its name is there.
-func (t *table) read(c *connection, e *datapath.WebEvent) error {
+func (t *table) read(c *connection, e *datapath.WebEvent, s segment, again bool) error {
 	name, err := c.name()
 	if errors.Is(err, hello.ErrShort) {
+		if again {
+			return c.nudge(t.kernel, s)
+		}
 		return nil
 	}
 	t.counts.Read++
@@ -136,6 +151,7 @@ func (t *table) read(c *connection, e *datapath.WebEvent) error {
 	}
 	c.target = target
 	t.host[target.To.Addr()]++
+	t.queue(c, nil)
 	return c.connect(t.kernel, e)
 }
 
@@ -146,12 +162,26 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 	t.leave(c)
 	t.counts.Opened++
 	t.times.add(e.At.Sub(c.began))
+	t.queue(c, &t.resting)
 	return c.open(t.kernel, e.At)
+}
+
+// postpone has a connection of which there are too many at a time begin anew with what its client sends next, but for what
+// came after its first segment: a client that hears nothing sends that one alone (RFC 6298 section 5).
+func (t *table) postpone(c *connection, now model.Instant) error {
+	t.counts.Full++
+	for _, frame := range c.frames[1:] {
+		if s, err := parseSegment(frame); err == nil {
+			t.early.keep(c.flow, s, now)
+		}
+	}
+	return t.forget(c)
 }
 
 func (t *table) end(c *connection, now model.Instant, reason model.Reason, words []byte) error {
 	t.leave(c)
 	t.counts.Refused++
+	t.queue(c, &t.resting)
 	return c.end(t.kernel, now, reason, words)
 }
 
@@ -159,13 +189,14 @@ func (t *table) end(c *connection, now model.Instant, reason model.Reason, words
 func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
 	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, stream: hello.NewStream(s.sequence), began: e.At, until: e.At + model.Instant(t.patience())}
 	t.all[c.flow] = c
-	t.source[c.flow.Source.Addr()]++
-	t.network[networkOf(c.flow.Source.Addr())]++
+	t.take(c.flow.Source.Addr())
+	t.queue(c, &t.reading)
 	return c
 }
 
 // forget has go what is open or over.
 func (t *table) forget(c *connection) error {
+	t.queue(c, nil)
 	delete(t.all, c.flow)
 	return t.kernel.ForgetWeb(c.flow)
 }
@@ -176,33 +207,31 @@ func (t *table) replace(c *connection) {
 		t.leave(c)
 		t.counts.Refused++
 	}
+	t.queue(c, nil)
 	delete(t.all, c.flow)
 }
 
-// leave gives up the places of one that waits no more, though it is known for a while.
-func (t *table) leave(c *connection) {
-	if c.phase == phaseConnecting {
-		take(t.host, c.target.To.Addr())
+// makeRoom reports whether one more of a source may wait. Where all places are taken, what is over goes, and then who has
+// been silent for long: however many have half a name to say, the others are heard.
+func (t *table) makeRoom(source netip.Addr, now model.Instant) (bool, error) {
+	if !t.mayWait(source) {
+		return false, nil
 	}
-	take(t.source, c.flow.Source.Addr())
-	take(t.network, networkOf(c.flow.Source.Addr()))
-	t.octets -= c.octets
-	c.octets = 0
-}
-
-// take counts one less, and forgets what has none.
-func take[K comparable](counts map[K]int, of K) {
-	if counts[of]--; counts[of] <= 0 {
-		delete(counts, of)
+	full := func() bool { return len(t.all) >= t.most }
+	var err error
+	for full() && t.resting.Len() > 0 {
+		err = errors.Join(err, t.forget(t.resting.Front().Value.(*connection)))
 	}
-}
-
-func networkOf(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, 24).Masked() }
-
-// hasRoom reports whether one more of a source may wait.
-func (t *table) hasRoom(source netip.Addr) bool {
-	return len(t.all) < datapath.MaxWebAnswers && t.octets < mostOctets && t.source[source] < mostOfSource &&
-		t.network[networkOf(source)] < mostOfNetwork
+	for (full() || t.octets >= mostOctets) && t.reading.Len() > 0 {
+		c := t.reading.Front().Value.(*connection)
+		if now.Sub(c.began) < leastPatience {
+			break
+		}
+		t.leave(c)
+		t.counts.Refused++
+		err = errors.Join(err, c.tell(t.kernel, nil), t.forget(c))
+	}
+	return !full() && t.octets < mostOctets, err
 }
 
 // waiting is how many have not said their names, or wait for their hosts.
@@ -215,6 +244,7 @@ func (t *table) waiting() (n int) {
 
 // expire ends what has waited too long, and forgets what is over.
 func (t *table) expire(now model.Instant) (err error) {
+	t.early.expire(now)
 	for _, c := range t.all {
 		switch {
 		case now.Before(c.until):

@@ -51,3 +51,6 @@ func (s *Stream) Add(sequence uint32, data []byte) error {
 // Bytes are the contiguous octets from the first, at most MaxBytes. They must not
 // be changed, and stay as they are when more are added.
 func (s *Stream) Bytes() []byte { return s.pieces.start() }
+
+// Size is how many octets of memory it has.
+func (s *Stream) Size() int { return cap(s.pieces.octets) }

@@ -1,0 +1,201 @@
+package web
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
+)
+
+// says has a client say something, after so many octets.
+func (b *bed) says(client netip.AddrPort, kind datapath.WebEventKind, offset uint32, data string) {
+	b.t.Helper()
+	e := datapath.WebEvent{Kind: kind, Flow: flowOf(client), Frame: frame(flowOf(client), offset, data), At: b.now}
+	if err := b.hear(&e); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// crowd is one of many clients, 256 of a network.
+func crowd(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{100, byte(i >> 16), byte(i >> 8), byte(i)}), 4000)
+}
+
+// However many say half a name and no more, who has waited for a second gives way to others, and not before.
+func TestCrowdGivesWay(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.most = 400
+	for i := range b.most {
+		b.says(crowd(i), datapath.WebFirst, 0, "GET")
+	}
+	b.now = b.now.Add(leastPatience - 1)
+	b.says(visitor, datapath.WebFirst, 0, request)
+	if b.counts.Full != 1 || len(b.all) != b.most {
+		t.Fatalf("%d know, %+v", len(b.all), b.counts)
+	}
+	b.now = b.now.Add(1)
+	b.hears(first(request), fmt.Sprintf("send %s %d 0", packets.RST, cookie+1), "forget", "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
+	if len(b.all) != b.most || b.all[flowOf(crowd(0))] != nil || b.all[flowOf(crowd(1))] == nil {
+		t.Error("it was not the oldest that gave way")
+	}
+	b.says(visitor, datapath.WebOpened, 0, "")
+	b.now = b.now.Add(4 * time.Second)
+	for range 2 {
+		if err := b.expire(b.now); err != nil {
+			t.Fatal(err)
+		}
+		b.now = b.now.Add(restTime)
+	}
+	if len(b.all)+len(b.source)+len(b.network)+b.octets+b.reading.Len()+b.resting.Len() != 0 {
+		t.Errorf("left are %+v", b.places)
+	}
+}
+
+// What is over is known for a while, but takes nobody's place.
+func TestWhatIsOverGivesWay(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.most = 400
+	for i := range 2 * b.most {
+		b.says(netip.AddrPortFrom(visitor.Addr(), uint16(1+i)), datapath.WebFirst, 0, strange)
+	}
+	if len(b.all) != b.most || b.counts.Full != 0 || len(b.kernel.answers) != len(b.all) {
+		t.Fatalf("%d are known, %d answers, %+v", len(b.all), len(b.kernel.answers), b.counts)
+	}
+}
+
+// What a network has sent is bounded, in whichever pieces, and so is what of all of them is kept: nobody else is without room.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, send := range map[string]func(b *bed, client netip.AddrPort){
+		"long ones": func(b *bed, client netip.AddrPort) {
+			for i := range uint32(20) {
+				b.says(client, datapath.WebLater, 3+i*1400, strings.Repeat("x", 1400))
+			}
+		},
+		"the last octet": func(b *bed, client netip.AddrPort) { b.says(client, datapath.WebLater, 16<<10-1, "x") },
+		"beyond it": func(b *bed, client netip.AddrPort) {
+			b.says(client, datapath.WebLater, 1<<20, strings.Repeat("x", 1400))
+		},
+		"again and again": func(b *bed, client netip.AddrPort) {
+			for range 20 {
+				b.says(client, datapath.WebFirst, 0, "GET")
+			}
+		},
+	} {
+		b := newBed(t)
+		for i := range 400 {
+			client := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(i % 250)}), uint16(2000+i/250))
+			b.says(client, datapath.WebFirst, 0, "GET")
+			send(b, client)
+		}
+		held := 0
+		for _, c := range b.all {
+			for _, f := range c.frames {
+				held += cap(f)
+			}
+			if c.stream != nil {
+				held += c.stream.Size()
+			}
+		}
+		if most := mostOctetsOfNetwork + 64<<10; held > most || b.octets != b.network[networkOf(netip.MustParseAddr("203.0.113.1"))].octets {
+			t.Errorf("%s: one network has %d octets, %d are counted", name, held, b.octets)
+		}
+		b.says(netip.MustParseAddrPort("192.0.2.1:5"), datapath.WebFirst, 0, request)
+		if b.kernel.answers[flowOf(netip.MustParseAddrPort("192.0.2.1:5"))].Host != www {
+			t.Errorf("%s: another finds no place", name)
+		}
+	}
+}
+
+// The first segment was lost, or overtaken: when it comes, what came before it is there.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.hears(later(20, request[20:]))
+	b.hears(later(20, request[20:]))
+	b.hears(first(request[:20]), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20]))
+	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
+	b.waits(time.Second, "forget")
+	b.hears(later(20, request[20:]))
+	b.waits(connectTime)
+	for i := range 2 * mostEarlyOfNetwork {
+		b.says(netip.AddrPortFrom(visitor.Addr(), uint16(1+i)), datapath.WebLater, 20, "Host")
+	}
+	if len(b.early.of) != mostEarlyOfNetwork {
+		t.Errorf("%d of a network are kept", len(b.early.of))
+	}
+	for i := range 2 * mostEarly {
+		b.says(crowd(256*i), datapath.WebLater, 20, "Host")
+	}
+	if len(b.early.of) != mostEarly || len(b.all) != 0 {
+		t.Errorf("%d are kept, %d wait", len(b.early.of), len(b.all))
+	}
+	b.waits(connectTime)
+	if len(b.early.of)+len(b.early.network) != 0 {
+		t.Errorf("left are %+v", b.early)
+	}
+}
+
+// Of a client with too many connections at a time the next segment is as good as its first one: nobody is refused.
+func TestTooManyOfASourceWait(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20])}
+	b.hears(first(request[:20]))
+	b.hears(later(20, request[20:]), connects...)
+	for range 3 {
+		b.hears(about(datapath.WebRefused, reasonRate), "forget")
+		if b.waiting() != 0 {
+			t.Fatal("it waits")
+		}
+		b.hears(first(request[:20]), connects...)
+	}
+	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
+	if c := b.counts; c.Refused != 0 || c.Opened != 1 || c.Full != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A client that sends its first data again hears that they have come, without an acknowledgement, if it understands that.
+func TestNudge(t *testing.T) {
+	t.Parallel()
+	for number, window := range map[uint32]uint16{cookie: 0, 1<<24 | 15<<25: 16384, 1<<24 | 7<<25: 128} {
+		b := newBed(t)
+		k := &fakeKernel{}
+		b.table.kernel = k
+		e := first(request[:20])
+		e.Frame = frame(e.Flow, 0, request[:20], func(p *packets.Packet) {
+			p.TCP.Acknowledge = number + 1
+			p.TCP.Options = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, 11), 22)
+		})
+		for range 2 {
+			again := e
+			again.Frame = slices.Clone(e.Frame)
+			if err := b.hear(&again); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if window == 0 {
+			if len(k.sent) != 0 {
+				t.Errorf("one that knows no SACK is sent % x", k.sent)
+			}
+			continue
+		}
+		if len(k.sent) != 1 {
+			t.Fatalf("%d are sent", len(k.sent))
+		}
+		p, err := packets.Parse(k.sent[0])
+		want := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10, 0, 0, 0, 22, 0, 0, 0, 11, 1, 1, 5, 10}, begun+1), begun+21)
+		if err != nil || p.TCP.Flags != packets.ACK || p.TCP.Window != window || p.TCP.Sequence != number+1 || p.TCP.Acknowledge != begun+1 || !slices.Equal(p.TCP.Options, want) {
+			t.Errorf("%v, %+v", err, p.TCP)
+		}
+	}
+}
