@@ -18,6 +18,8 @@ const (
 	// heardFor is how long a host is not believed to be able to do more than it did for a client: it may answer the
 	// gateway's own connections otherwise, for whom it has another route.
 	heardFor = 24 * time.Hour
+	// leastMSS is promised whatever a host says (RFC 9293 section 3.7.1): with less it serves nobody, and holds no other back.
+	leastMSS = 536
 	// mostNames bounds the names of an endpoint's certificates.
 	mostNames = 512
 )
@@ -92,9 +94,12 @@ func (k *known) follow(hosts []Host, addresses []netip.Addr, now time.Time) {
 	}
 }
 
-// next are the endpoints to ask now, who are then being asked, and when to look again; zero: when an answer comes.
+// next are the endpoints to ask now, who are then being asked, and when to look again; zero: when an answer comes. Who has
+// waited longest comes first: hosts that take all their time cannot keep others from being asked.
 func (k *known) next(now time.Time) (ask []Endpoint, again time.Time) {
-	for _, to := range k.order {
+	order := slices.Clone(k.order)
+	slices.SortStableFunc(order, func(a, b netip.AddrPort) int { return k.of[a].due.Compare(k.of[b].due) })
+	for _, to := range order {
 		r := k.of[to]
 		switch {
 		case r.asking:
@@ -118,6 +123,7 @@ func (k *known) take(e Endpoint, a Answer, now time.Time) (changed bool) {
 	if r == nil {
 		return false // another configuration has it no more
 	}
+	a.Can.MSS = max(a.Can.MSS, leastMSS)
 	changed = r.asked.IsZero() || a.Err == nil && (!r.known || r.can != a.Can) || a.TLS && !slices.Equal(r.names, a.Names)
 	r.asking, r.asked, r.err = false, now, a.Err
 	every := askEvery
@@ -142,6 +148,7 @@ func (k *known) hear(host model.Name, to netip.AddrPort, via netip.Addr, can dat
 	if r == nil || !slices.Contains(k.endpoints[host], to) {
 		return false
 	}
+	can.MSS = max(can.MSS, leastMSS)
 	if now.Before(r.until) {
 		can = least(can, r.heard)
 	}

@@ -270,3 +270,33 @@ func TestPromiseProperties(t *testing.T) {
 		}
 	})
 }
+
+// A host that says nonsense, or takes all its time to answer, harms no other.
+func TestHostilesHarmNoOther(t *testing.T) {
+	t.Parallel()
+	const hosts = 2*mostAsking + 1
+	k := follows(hostsOf(hosts), 1)
+	asked := map[netip.AddrPort]bool{}
+	for at := begin; len(asked) < hosts; at = at.Add(20 * time.Minute) { // all are due again, and answer one by one
+		list, _ := k.next(at)
+		for _, e := range list {
+			asked[e.To] = true
+			k.take(e, Answer{Can: all}, at)
+		}
+		if len(list) == 0 {
+			t.Fatal("nobody is asked")
+		}
+		if at.After(begin.Add(time.Hour)) {
+			t.Fatalf("after an hour %d of %d were asked", len(asked), hosts)
+		}
+	}
+	k.answers(0, Can{datapath.WebPromise{MSS: 1, SACK: true, Timestamps: true}, true})
+	first := addressesOf(1)[0]
+	if p := k.judge(begin.Add(2 * time.Hour)).promises[first]; p.MSS != leastMSS {
+		t.Errorf("promised is %+v", p)
+	}
+	k.hear(hostsOf(1)[0].Name, endpointOf(0).To, first, datapath.WebPromise{MSS: 3}, begin.Add(2*time.Hour))
+	if p := k.judge(begin.Add(2 * time.Hour)).promises[first]; p.MSS != leastMSS {
+		t.Errorf("promised is %+v", p)
+	}
+}
