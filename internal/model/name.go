@@ -13,7 +13,7 @@ type Name string
 // of 1 to 63 octets, 255 in all) and the letters, digits, hyphens and
 // underscores that host and service names use.
 func ParseName(s string) (Name, error) {
-	name := strings.ToLower(strings.TrimSuffix(s, "."))
+	name := strings.TrimSuffix(s, ".")
 	if name == "" {
 		return "", fmt.Errorf("name %q is empty", s)
 	}
@@ -28,12 +28,12 @@ func ParseName(s string) (Name, error) {
 			return "", fmt.Errorf("name %q has a label that begins or ends with a hyphen", s)
 		}
 		for _, c := range label {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
 				return "", fmt.Errorf("name %q has the character %q: use letters, digits, hyphens and underscores", s, c)
 			}
 		}
 	}
-	return Name(name + "."), nil
+	return Name(strings.ToLower(name) + "."), nil // not before: the Kelvin sign has the small letter k
 }
 
 // In reports whether n is zone itself or below it, compared label by label:

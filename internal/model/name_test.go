@@ -24,6 +24,11 @@ func TestParseName(t *testing.T) {
 		{"a-.example", ""},
 		{"a b.example", ""},
 		{"ä.example", ""},
+		{"\u212a.example", ""}, // KELVIN SIGN, whose small letter is k
+		{"\u017f.example", ""}, // LATIN SMALL LETTER LONG S, whose capital is S
+		{"a\x00.example", ""},
+		{"a.example..", ""},
+		{"XN--BCHER-KVA.example", "xn--bcher-kva.example."},
 	} {
 		got, err := ParseName(test.in)
 		if got != test.want || (err == nil) != (test.want != "") {
