@@ -45,9 +45,22 @@ func (g *gateway) changed(do func()) (names []string) {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(before)), func(name string) bool { return before[name] == after[name] })
 }
 
+// settled waits until no table changes by itself: who was answered by the last packet may have answered in turn.
+func (g *gateway) settled() {
+	g.t.Helper()
+	const tries = 100
+	for range tries {
+		if len(g.changed(func() {})) == 0 {
+			return
+		}
+	}
+	g.t.Fatal("tables change all the time")
+}
+
 // goes wants a packet to change nothing dry, and then, real, what lies on its way.
 func (g *gateway) goes(dry *datapath.Dry, way dryWay) {
 	g.t.Helper()
+	g.settled()
 	changed := g.changed(func() {
 		if end := g.dryLent(dry, way.public, way.packet.Bytes(), way.lent); end != way.want {
 			g.t.Errorf("%s: dry it ends with %s, want %s", way.name, end, way.want)
