@@ -78,7 +78,7 @@ func TestQUICByName(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				defer socket.Close()
+				t.Cleanup(func() { _ = socket.Close() }) // by a port again it would reach the host before
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				curve := []tls.CurveID{tls.X25519, tls.X25519MLKEM768}[i/2%2]
