@@ -20,8 +20,7 @@ static __always_inline void web_event_fill(struct web_event *event, ctx_t *ctx, 
 	event->key = *key;
 	event->ifindex = ctx_ifindex(ctx);
 	event->kind = kind;
-	if (kind == WEB_DATAGRAM)
-		event->each = ctx_segment_size(ctx);
+	event->each = ctx_segment_size(ctx);
 }
 
 /* The frame itself. False where there is no room for it. */

@@ -30,7 +30,7 @@ type WebEvent struct {
 	Flow      model.Tuple // outside
 	Interface int         // that the frame came in by
 	Frame     []byte      // with its link header; the reader's own
-	Each      int         // of WebDatagram: the frame is several datagrams, each but the last of so many octets; 0: it is one
+	Each      int         // the frame is several datagrams or segments, each but the last with so many octets; 0: it is one
 	Begun     uint32      // the client's first number, of what tells how a connection ended
 	Reason    model.Reason
 	Can       WebPromise

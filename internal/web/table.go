@@ -43,11 +43,7 @@ func (t *table) hear(e *datapath.WebEvent) error {
 	c := t.all[e.Flow]
 	switch e.Kind {
 	case datapath.WebFirst, datapath.WebLater:
-		s, err := parseSegment(e.Frame)
-		if err != nil {
-			return nil // damaged on its way
-		}
-		return t.frame(c, e, s)
+		return t.frames(e)
 	}
 	if c == nil || c.begun() != e.Begun {
 		return nil // of an earlier daemon, forgotten, or of another connection by the same port
@@ -73,16 +69,30 @@ func (t *table) hear(e *datapath.WebEvent) error {
 	return nil
 }
 
+// frames takes in an event's. Of an aggregate the data plane has checked the first segment; the others are behind it.
+func (t *table) frames(e *datapath.WebEvent) (err error) {
+	list, damaged := parseSegments(e.Frame, e.Each)
+	if damaged != nil {
+		return nil //nolint:nilerr // on its way
+	}
+	kind := e.Kind
+	for _, s := range list {
+		err = errors.Join(err, t.frame(t.all[e.Flow], e, kind, s))
+		kind = datapath.WebLater
+	}
+	return err
+}
+
 // frame takes one in.
-func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
-	if c != nil && e.Kind == datapath.WebFirst && !c.has(s) {
+func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEventKind, s segment) error {
+	if c != nil && kind == datapath.WebFirst && !c.has(s) {
 		t.replace(c)
 		c = nil
 	}
 	var errs error
 	again := c != nil && s.sequence == c.first.sequence
 	if c == nil {
-		if e.Kind != datapath.WebFirst {
+		if kind != datapath.WebFirst {
 			t.early.keep(e.Flow, s, e.At)
 			return nil
 		}
@@ -100,7 +110,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, s segment) error {
 		return nil
 	}
 	err := t.add(c, s)
-	if !again && e.Kind == datapath.WebFirst {
+	if !again && kind == datapath.WebFirst {
 		for _, later := range t.early.take(c.flow) {
 			err = errors.Join(err, t.add(c, later))
 		}

@@ -101,3 +101,23 @@ func TestWebByName(t *testing.T) {
 		})
 	}
 }
+
+// A request of several segments that comes as one, as between virtual machines: none of it has to be sent again by its client,
+// as too long for the host's link.
+func TestWebAggregates(t *testing.T) {
+	t.Parallel()
+	options := defaultOffloads
+	options.Hosts, options.Clients = 1, 1
+	r := newRealm(t, options)
+	r.webServers()
+	d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}"))
+	for range 5 {
+		page, err := fetchByName(r.Clients[0], "www."+hostName(0), "-H", "Long: "+strings.Repeat("long ", 1000))
+		if err != nil || !strings.Contains(page, hostName(0)) {
+			t.Errorf("%q, %v", page, err)
+		}
+	}
+	if n := d.counted("drop_too_big"); n > 0 {
+		t.Errorf("%d packets were too long", n)
+	}
+}
