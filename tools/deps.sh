@@ -9,7 +9,7 @@ packages=(
   # Linting.
   git shellcheck
   # Namespaces, peers and tools that the tests run.
-  caddy conntrack curl dnsperf dnsutils ethtool httperf iperf3 iproute2 ipset iptables knot knot-dnsutils lftp libnginx-mod-stream nftables nginx-light nmap nsd
+  caddy conntrack curl dnsperf dnsutils ethtool haproxy httperf iperf3 iproute2 ipset iptables knot knot-dnsutils lftp libnginx-mod-stream nftables nginx-light nmap nsd
   procps swaks tcpdump unbound vsftpd wrk
   # What else people run through a gateway.
   dnsmasq-base iputils-ping openvpn sip-tester udhcpc wireguard-go wireguard-tools
@@ -85,6 +85,7 @@ if [ -d /run/systemd/system ]; then
   for package in "${missing[@]}"; do
     case $package in
       caddy) systemctl --quiet disable caddy.service || true ;;
+      haproxy) systemctl --quiet disable haproxy.service || true ;;
       knot) systemctl --quiet disable knot.service || true ;;
       nginx-light) systemctl --quiet disable nginx.service || true ;;
       unbound) systemctl --quiet disable unbound.service || true ;;

@@ -37,7 +37,7 @@ docs/guide/bench.md explains the method and how to read the results.`,
 		}
 		return command.Help()
 	}
-	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchReproduce(a), newBenchCompare(a))
+	command.AddCommand(newBenchList(a), newBenchRun(a), newBenchReproduce(a), newBenchCompare(a), newBenchSplice())
 	return command
 }
 

@@ -87,17 +87,19 @@ var mayImport = map[string][]string{
 	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
-	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
+	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/oncpu", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
-	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/netns", "mounts", "netdev"},
+	"lab/bench":            {"client", "lab/bench/method", "lab/bench/trafficgen", "lab/bench/webload", "lab/netns", "mounts", "netdev"},
 	"lab/bench/method":     {},
 	"lab/bench/trafficgen": {},
+	"lab/bench/webload":    {"lab/packets"},
+	"lab/bench/splice":     {"web/hello"},
 	"lab/planes":           {"datapath", "netdev"},
 	"lab/bench/replay":     {"lab/packets", "model"},
 	"lab/bench/dut":        {"client", "guard/geo", "lab/bench", "lab/bench/method", "lab/bench/trafficgen", "lab/netns"},
-	"lab/bench/scenario":   {"lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/netns", "lab/packets", "model", "nf"},
+	"lab/bench/scenario":   {"lab/bench", "lab/bench/method", "lab/bench/replay", "lab/bench/trafficgen", "lab/bench/webload", "lab/netns", "lab/packets", "model", "nf"},
 	"lab/bench/report":     {"lab/bench", "lab/bench/method"},
 	"lab/bench/reproduce":  {"lab/bench", "lab/bench/method", "lab/bench/report", "lab/demo", "lab/oncpu"},
 }

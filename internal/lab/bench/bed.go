@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/lab/bench/trafficgen"
+	"github.com/realmgate/realmgate/internal/lab/bench/webload"
+	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
 // Bed is a device at work in its rig, with a tester: a part for each concern.
@@ -17,6 +19,8 @@ type Bed struct {
 	Sessions *Sessions // what opens sessions and counts them
 	Search   *Search   // what looks for a rate
 	Gates    *Gates    // what must hold in a trial
+
+	server *webload.Server // of Setup.Web
 }
 
 // newBed joins the parts of a bed, of which nothing is up. Without traffic it needs no rig.
@@ -42,7 +46,7 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	if m.External {
 		flows, setup.NAT = externalFlows(flows.Count()), trafficgen.Addresses{}
 	}
-	rig, err := b.rig(ctx, m)
+	rig, err := b.rig(ctx, m, setup.Web.links())
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +55,9 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 	}
 	bed := newBed(b, m, rig)
 	bed.Tester.Flows = flows
+	if setup.Web.Hosts > 0 {
+		return bed, bed.serve(ctx, setup)
+	}
 	if err = bed.DUT.up(ctx, rig, setup); err != nil {
 		return nil, err
 	}
@@ -67,11 +74,11 @@ func (b *Bench) bed(ctx context.Context, m Model, setup Setup, flows trafficgen.
 }
 
 // rig lays the rig of the newest bed.
-func (b *Bench) rig(ctx context.Context, m Model) (r *Rig, err error) {
+func (b *Bench) rig(ctx context.Context, m Model, links []netns.VethOption) (r *Rig, err error) {
 	if m.External {
 		r, err = b.External.lay(ctx, b.Host)
 	} else {
-		r, err = NewRig(b.lab, fmt.Sprintf("%s-%d", m.Name, b.beds))
+		r, err = NewRig(b.lab, fmt.Sprintf("%s-%d", m.Name, b.beds), links...)
 	}
 	if err != nil {
 		return nil, err
@@ -83,6 +90,9 @@ func (b *Bench) rig(ctx context.Context, m Model) (r *Rig, err error) {
 
 func (b *Bed) down() error {
 	err := b.DUT.Device.Down()
+	if b.server != nil {
+		err = errors.Join(err, b.server.Close())
+	}
 	if b.Tester.Generator != nil {
 		err = errors.Join(err, b.Tester.Generator.Close())
 	}

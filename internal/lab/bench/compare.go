@@ -28,6 +28,8 @@ type Comparison struct {
 	Without map[string]string
 	// Apart keeps its devices from other points of a sweep, also where they are set up alike.
 	Apart bool
+	// Alone has Measure resume its device, and pause it again: no other runs meanwhile.
+	Alone bool
 	// Before, if there is one, sets before each trial what is of this comparison alone
 	// and of the whole machine.
 	Before func() error

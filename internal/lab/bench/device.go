@@ -73,6 +73,8 @@ type Setup struct {
 	NAT trafficgen.Addresses
 	// Pool is what a device lends by name.
 	Pool Pool
+	// Web is sites that a device leads to hosts by their names.
+	Web Web
 	// Queue is for a device that hands first packets to a program.
 	Queue Queue
 	// DNAT is where destinations are translated to: a rule for each address, in

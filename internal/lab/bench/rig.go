@@ -64,8 +64,8 @@ const (
 	outsideInterface = "responder"
 )
 
-// NewRig lays a rig in a lab; name tells it from others there.
-func NewRig(l *netns.Lab, name string) (*Rig, error) {
+// NewRig lays a rig in a lab; name tells it from others there, and options are of its links.
+func NewRig(l *netns.Lab, name string, options ...netns.VethOption) (*Rig, error) {
 	r := &Rig{}
 	var err error
 	for suffix, namespace := range map[string]**netns.Namespace{"": &r.Device, "-inside": &r.Inside, "-outside": &r.Outside} {
@@ -73,7 +73,7 @@ func NewRig(l *netns.Lab, name string) (*Rig, error) {
 			return nil, err
 		}
 	}
-	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.Inside, insideInterface), l.Veth(r.Device, PublicInterface, r.Outside, outsideInterface))
+	err = errors.Join(l.Veth(r.Device, PrivateInterface, r.Inside, insideInterface, options...), l.Veth(r.Device, PublicInterface, r.Outside, outsideInterface, options...))
 	if err != nil {
 		return nil, err
 	}

@@ -171,7 +171,11 @@ func (b *Bench) rounds(ctx context.Context, points []*point) error {
 			for _, bed := range beds {
 				bed.Tester.turns = round > 0 && p.InTurns && b.Mode == SelfClocked
 			}
-			if err := running(beds, func() error { return b.round(ctx, p.Comparison, beds, round, p.results) }); err != nil {
+			resumed := beds
+			if p.Alone {
+				resumed = nil
+			}
+			if err := running(resumed, func() error { return b.round(ctx, p.Comparison, beds, round, p.results) }); err != nil {
 				return err
 			}
 			if round == 1 {

@@ -26,7 +26,7 @@ func TestNothingIsLostToChanges(t *testing.T) {
 	measure(t, built(t), setup, func(ctx context.Context, bed *bench.Bed) error {
 		d := bed.DUT.Device.(*builtDevice)
 		const chains = "chains: [{name: bench, functions: [{use: filter, deny: [192.0.2.0/24]}]}]\n"
-		if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, d.setup)+chains), 0o600); err != nil {
+		if err := os.WriteFile(d.config, []byte(realmgateConfiguration(d.mode, d.setup, d.apart)+chains), 0o600); err != nil {
 			return err
 		}
 		frames, err := sendWhile(ctx, bed, func() error { return change(ctx, d.client, swaps, reloads) })

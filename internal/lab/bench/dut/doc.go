@@ -7,5 +7,8 @@ import "github.com/realmgate/realmgate/internal/lab/bench"
 
 // All lists the devices, the control first.
 func All() []bench.Model {
-	return []bench.Model{null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, realmgate, realmgateSet, realmgateTCX, external}
+	return []bench.Model{
+		null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, realmgate, realmgateSet, realmgateTCX,
+		realmgateNAT, realmgateNATTCX, nginx, haproxy, splice, external,
+	}
 }

@@ -3,6 +3,7 @@ package dut
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
@@ -34,11 +35,17 @@ type nftablesDevice struct {
 }
 
 func (d *nftablesDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setup) error {
+	if setup.Web.Hosts > 0 { // it reads no names
+		setup.DNAT = setup.Web.Apart()
+	}
 	if err := d.prepare(rig, setup); err != nil {
 		return err
 	}
 	return d.load(ctx)
 }
+
+// Front is an address for each host.
+func (d *nftablesDevice) Front(i int) netip.Addr { return d.setup.Web.Apart().From.At(i) }
 
 func (d *nftablesDevice) load(ctx context.Context) error {
 	return d.run(ctx, nftablesRules(d.setup, d.sets), "nft", "-f", "-")

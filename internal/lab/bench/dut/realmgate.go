@@ -45,6 +45,7 @@ var realmgateTCX = bench.Model{
 type realmgateDevice struct {
 	mode    string
 	sets    bool // addresses of rules are in sets
+	apart   bool // each site has an address
 	rig     *bench.Rig
 	setup   bench.Setup
 	config  string // path
@@ -65,7 +66,7 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	if err != nil {
 		return err
 	}
-	if err := d.write(realmgateConfiguration(d.mode, setup) + d.rules(setup) + protection); err != nil {
+	if err := d.write(realmgateConfiguration(d.mode, setup, d.apart) + d.rules(setup) + protection); err != nil {
 		return err
 	}
 	if setup.Pass.Count > 0 { // it is nowhere else
@@ -73,7 +74,10 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 			return err
 		}
 	}
-	return d.start(ctx)
+	if err := d.start(ctx); err != nil {
+		return err
+	}
+	return d.asked(ctx)
 }
 
 // forwardedNetwork holds bench.Forwarded and all addresses that follow it in a setup.
@@ -89,7 +93,7 @@ func (d *realmgateDevice) write(configuration string) error {
 // realmgateCan is an error for setups that no configuration gives.
 func realmgateCan(s bench.Setup) error {
 	switch {
-	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}):
+	case s.NoTrack, s.NAT == (trafficgen.Addresses{}) && s.DNAT == (trafficgen.DNAT{}) && s.Pool == (bench.Pool{}) && s.Web == (bench.Web{}):
 		return fmt.Errorf("%w: realmgate always translates", bench.ErrUnsupported)
 	case s.Mark:
 		return fmt.Errorf("%w: realmgate has no such rules", bench.ErrUnsupported)
@@ -101,7 +105,7 @@ func realmgateCan(s bench.Setup) error {
 
 // realmgateConfiguration is the least that makes a gateway do what the setup says.
 // Ports have no quarantine and hosts no limits, which the kernel's NAT does not know either.
-func realmgateConfiguration(mode string, setup bench.Setup) string {
+func realmgateConfiguration(mode string, setup bench.Setup, apart bool) string {
 	text := fmt.Sprintf(`interfaces: {public: [%[1]s], private: [%[2]s], %[7]s: [%[1]s, %[2]s]}
 realm: {zones: [bench.example.], nameserver: ns.bench.example.}
 dns: {public: %s, private: %s, verify: none}
@@ -110,10 +114,12 @@ limits: {host_sessions: 0, host_ports: {udp: 0, tcp: 0, icmp: 0}, host_rate: 0, 
 capacity: %d
 `, bench.PublicInterface, bench.PrivateInterface, bench.PublicAddress.Addr(), bench.PrivateAddress.Addr(),
 		max(1, int(setup.Timeout/time.Second)), method.Capacity(setup.Sessions), mode)
-	if setup.Pool != (bench.Pool{}) {
+	switch {
+	case setup.Web != (bench.Web{}):
+		return text + webConfiguration(setup.Web, apart)
+	case setup.Pool != (bench.Pool{}):
 		return text + lenderConfiguration(setup.Pool)
-	}
-	if setup.DNAT != (trafficgen.DNAT{}) {
+	case setup.DNAT != (trafficgen.DNAT{}):
 		return text + poolConfiguration(setup)
 	}
 	return text + fmt.Sprintf("pool: {addresses: [198.18.254.1]}\noutbound: {addresses: [%s], quarantine: 0s}\n", span(setup.NAT))

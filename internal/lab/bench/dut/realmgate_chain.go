@@ -104,7 +104,7 @@ const chainRules = 1 << 16
 
 // reload puts the rules of a setup into force, and returns how long that took.
 func (d *realmgateDevice) reload(ctx context.Context, rules bench.Setup) (time.Duration, error) {
-	if err := d.write(realmgateConfiguration(d.mode, d.setup) + d.rules(rules)); err != nil {
+	if err := d.write(realmgateConfiguration(d.mode, d.setup, d.apart) + d.rules(rules)); err != nil {
 		return 0, err
 	}
 	return timed(func() error {

@@ -3,6 +3,7 @@ package dut
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/lab/bench"
 )
@@ -20,6 +21,9 @@ type routeDevice struct{ netfilter }
 func (d *routeDevice) Up(_ context.Context, rig *bench.Rig, setup bench.Setup) error {
 	return errors.Join(forwardsOnly(setup), d.forward(rig, setup))
 }
+
+// Front is the host itself, behind a router.
+func (d *routeDevice) Front(i int) netip.Addr { return d.setup.Web.Host(i) }
 
 func (d *routeDevice) Reset(context.Context) error           { return nil }
 func (d *routeDevice) Count(context.Context) (int, error)    { return 0, bench.ErrUnsupported }

@@ -35,7 +35,18 @@ var programRuns = []struct {
 	{tcpOffered, []string{"null", "route", "conntrack", "iptables", "nftables", "realmgate"}, map[string][]string{
 		"route": {"translated"}, "conntrack": {"empty", "translated"}, "iptables": {"empty", "translated", "pages"}, "realmgate": {"empty", "translated", "pages"},
 	}},
+	{webNames, webNames.Devices, map[string][]string{
+		"realmgate-tcx": {"right host", "fetched"}, "nginx": {"right host", "fetched"}, "haproxy": {"right host", "fetched"}, "splice": {"right host", "fetched"},
+		"realmgate-nat-tcx": {"right host", "fetched"}, "nftables": {"right host", "fetched"}, "route": {"right host", "fetched"},
+	}},
+	{of(webNamesXDP, "realmgate", "realmgate-nat"), []string{"realmgate", "realmgate-nat"}, map[string][]string{"realmgate": {"right host", "fetched"}}},
 	{poolAllocate, []string{"realmgate"}, map[string][]string{"realmgate": {"standing", "lent", "claimed"}}},
+}
+
+// of is a scenario with some of its devices.
+func of(s bench.Scenario, devices ...string) bench.Scenario {
+	s.Devices = devices
+	return s
 }
 
 // Scenarios with programs or TCP in them, with few sessions: every gate that they
