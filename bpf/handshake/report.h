@@ -35,7 +35,8 @@ __noinline bool web_report_frame(ctx_t *ctx, const struct packet *packet, __u16 
 		return false;
 	key = web_key_of(&packet->tuple);
 	barrier_var(length);
-	if (length < ETH_HLEN || length > WEB_FRAME_LONG)
+	if (length < ETH_HLEN || length > WEB_FRAME_LONG ||
+	    bpf_ringbuf_query(&web_events, BPF_RB_AVAIL_DATA) > WEB_RING - WEB_RING_TOLD - WEB_FRAME_LONG)
 		return false;
 	if (length <= WEB_FRAME_SHORT) {
 		struct web_short_frame *frame = bpf_ringbuf_reserve(&web_events, sizeof(*frame), 0);

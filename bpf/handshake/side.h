@@ -244,14 +244,29 @@ __noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct f
 	return handshake_become(ctx, packet, &what, &flow->offer);
 }
 
-#define WEB_FRAMES_OF_A_SOURCE 256 /* in a tick: about 950 a second; sources of one hash share it */
+/* In a tick: about 950 and 1,900 a second, or as many as twice the sessions that a source may open. Those of one hash share. */
+#define WEB_FRAMES_OF_A_SOURCE	256
+#define WEB_FRAMES_MOST		2000
+#define WEB_FRAMES_OF_A_NETWORK 2    /* times as many, of a /24 */
+#define WEB_FRAME_SHARE		2048 /* octets of a frame that count as one */
 
 /* Whether the daemon is to hear of one more frame of a source: who has proved its address could else fill its ears. */
-static __always_inline bool web_is_paid(__u32 source)
+__noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
 {
-	__u32 place = hash_words(source, 0) & (WEB_SOURCES - 1);
+	struct settings *settings = packet ? settings_get(packet->generation) : 0;
+	__u32 most = WEB_FRAMES_OF_A_SOURCE, place, frames = 1 + ctx_length(ctx) / WEB_FRAME_SHARE;
 
-	return budget_spend(bpf_map_lookup_elem(&web_budgets, &place), WEB_FRAMES_OF_A_SOURCE);
+	if (!settings)
+		return false;
+	if (settings->limits.remote_rate / 2 > most)
+		most = settings->limits.remote_rate / 2;
+	if (most > WEB_FRAMES_MOST)
+		most = WEB_FRAMES_MOST;
+	place = hash_words(packet->tuple.source, 0) & (WEB_SOURCES - 1);
+	if (!budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most, frames))
+		return false;
+	place = WEB_SOURCES + (hash_words(packet->tuple.source & bpf_htonl(0xffffff00), 1) & (WEB_SOURCES - 1));
+	return budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most * WEB_FRAMES_OF_A_NETWORK, frames);
 }
 
 /* What the daemon has said of a connection. */
@@ -357,7 +372,7 @@ static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct fl
 		return web_connect(ctx, packet, flow, epoch);
 	if (!web_is_read())
 		return verdict(ctx, packet, REASON_DROP_DAEMON_AWAY, SIDE_PUBLIC);
-	if (!web_is_paid(packet->tuple.source) ||
+	if (!web_is_paid(ctx, packet) ||
 	    !web_report_frame(ctx, packet, cookie == SYN_COOKIE_FIRST ? WEB_FIRST : WEB_LATER))
 		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
 	reason_count(REASON_HELD_FOR_NAME);

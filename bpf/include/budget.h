@@ -23,8 +23,8 @@ static __always_inline __u32 budget_spent(const __u64 *budget)
 	return now.spending.tick == clock_tick() ? now.spending.count : 0;
 }
 
-/* Spends one of most; false where they are spent, or other CPUs come first time and again. */
-static __always_inline bool budget_spend(__u64 *budget, __u32 most)
+/* Spends some of most; false where they are spent, or other CPUs come first time and again. */
+static __always_inline bool budget_spend_some(__u64 *budget, __u32 most, __u32 some)
 {
 	__u32 tick = clock_tick();
 
@@ -40,11 +40,16 @@ static __always_inline bool budget_spend(__u64 *budget, __u32 most)
 		}
 		if (new.spending.count >= most)
 			return false;
-		new.spending.count++;
+		new.spending.count += some;
 		if (__sync_val_compare_and_swap(budget, old.word, new.word) == old.word)
 			return true;
 	}
 	return false;
+}
+
+static __always_inline bool budget_spend(__u64 *budget, __u32 most)
+{
+	return budget_spend_some(budget, most, 1);
 }
 
 /*

@@ -176,8 +176,8 @@ TABLE(questions, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct question, 1, 0);
 TABLE(web_states, BPF_MAP_TYPE_ARRAY, __u32, struct web_state, 1, 0);
 TABLE(web_answers, BPF_MAP_TYPE_HASH, struct web_key, struct web_answer, WEB_ANSWERS, BPF_F_NO_PREALLOC);
 
-/* How many frames the daemon heard of lately: struct spending, by a hash of whose they are. */
-TABLE(web_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, WEB_SOURCES, BPF_F_MMAPABLE);
+/* How many frames the daemon heard of lately: struct spending, by a hash of whose they are, and behind these of which /24. */
+TABLE(web_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 2 * WEB_SOURCES, BPF_F_MMAPABLE);
 
 /* How much was done lately for datagrams to them (handshake/datagram.h): until when it is spent. */
 enum datagram_budget {
@@ -189,7 +189,7 @@ TABLE(datagram_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, DATAGRAM_BUDGET_MAX, 0
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, WEB_RING);
 } web_events SEC(".maps");
 
 struct {

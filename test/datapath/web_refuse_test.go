@@ -69,35 +69,89 @@ func TestWebSYNs(t *testing.T) {
 	}
 }
 
-// Who has proved its address sends more than a daemon can read: others are heard as before.
-func TestWebFramesOfASource(t *testing.T) {
-	t.Parallel()
-	const most = 256 // WEB_FRAMES_OF_A_SOURCE
-	g := newGateway(t)
-	g.serves(allPromised)
-	v := g.visitor(client, ability{1460, 7, true, true}, ability{})
-	v.knocks(allPromised)
-	other := g.visitor(endpoint(remote2, 50000), v.can, ability{})
-	other.knocks(allPromised)
+// flooded has so many frames come within a tick, in turn, and says how many were heard.
+func (g *gateway) flooded(number int, frames ...[]byte) (heard uint64) {
+	g.t.Helper()
 	var before, after map[model.Reason]uint64
 	g.in(func() error { // frame by frame the counters would be asked, and a tick be over
-		frame := addressed(v.from(packets.ACK, clientISN+2, v.cookie+1, "G", nil)).Bytes()
 		g.inOneTick(func() {
-			check(t, g.data.WebHeartbeat())
+			check(g.t, g.data.WebHeartbeat())
 			before = g.counters()
-			for range most + 20 {
-				if _, _, err := g.inject(true, g.public, frame); err != nil {
-					t.Fatal(err)
+			for i := range number {
+				if _, _, err := g.inject(true, g.public, frames[i%len(frames)]); err != nil {
+					g.t.Fatal(err)
 				}
 			}
 			after = g.counters()
 		})
 		return nil
 	})
-	if held, lost := after["held_for_name"]-before["held_for_name"], after["drop_web_full"]-before["drop_web_full"]; held != most || lost != 20 {
-		t.Errorf("%d are heard, and %d are not", held, lost)
+	heard = after["held_for_name"] - before["held_for_name"]
+	if lost := after["drop_web_full"] - before["drop_web_full"]; heard+lost != uint64(number) { //nolint:gosec // a few
+		g.t.Errorf("%d are heard, and %d are not, of %d", heard, lost, number)
 	}
+	return heard
+}
+
+// Who has proved its address sends more than a daemon can read: others are heard as before.
+func TestWebFramesOfASource(t *testing.T) {
+	t.Parallel()
+	const most = 256 // WEB_FRAMES_OF_A_SOURCE
+	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteRate = 500 }))
+	g.serves(allPromised)
+	frame := func(client netip.AddrPort) []byte {
+		v := g.visitor(client, ability{1460, 7, true, true}, ability{})
+		v.knocks(allPromised)
+		return addressed(v.from(packets.ACK, clientISN+2, v.cookie+1, "G", nil)).Bytes()
+	}
+	same(g, "heard of a source", g.flooded(most+20, frame(client)), most)
+	other := g.visitor(endpoint(remote2, 50000), ability{1460, 7, true, true}, ability{})
+	other.knocks(allPromised)
 	same(g, "another source", g.put(other.first("GET")).reason, "held_for_name")
+}
+
+// Neither do those of a network together: it has what two sources have. Another one is heard.
+func TestWebFramesOfANetwork(t *testing.T) {
+	t.Parallel()
+	const most = 512 // of them and WEB_FRAMES_OF_A_NETWORK
+	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteRate = 500 }))
+	g.serves(allPromised)
+	var frames [][]byte
+	events, err := g.data.WebEvents()
+	check(t, err)
+	defer events.Close() //nolint:errcheck // the test is over
+	for i := range byte(8) {
+		v := g.visitor(endpoint(netip.AddrFrom4([4]byte{203, 0, 113, 10 + i}), 50000), ability{1460, 7, true, true}, ability{})
+		v.knocks(allPromised)
+		frames = append(frames, addressed(v.from(packets.ACK, clientISN+2, v.cookie+1, "G", nil)).Bytes())
+	}
+	go events.Follow(func(error) {}, func(datapath.WebEvent) {}) // the ring has room for fewer
+	same(g, "heard of a network", g.flooded(most+40, frames...), most)
+	other := g.visitor(endpoint(netip.MustParseAddr("192.0.2.10"), 50000), ability{1460, 7, true, true}, ability{})
+	other.knocks(allPromised)
+	same(g, "another network", g.put(other.first("GET")).reason, "held_for_name")
+}
+
+// What the daemon does not come to read leaves room for what it has to hear of connections.
+func TestWebRingHasRoomForWhatIsTold(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, ability{1460, 7, true, true}, ability{1460, 7, true, true})
+	v.knocks(allPromised)
+	v.connects("GET")
+	frames := [][]byte{}
+	for i := range byte(32) {
+		other := g.visitor(endpoint(netip.AddrFrom4([4]byte{192, 0, i, 10}), 50000), ability{1460, 7, true, true}, ability{})
+		other.knocks(allPromised)
+		frames = append(frames, addressed(other.from(packets.ACK, clientISN+2, other.cookie+1, "G", nil)).Bytes())
+	}
+	if heard := g.flooded(2000, frames...); heard < 500 || heard > 620 {
+		t.Errorf("%d frames have found room", heard)
+	}
+	r := g.put(v.says(synAck, hostISN, v.isn+1, "", v.host.options(hostClock, clientClock+5)))
+	same(g, "the host's answer", r.reason, "answered_host")
+	same(g, "events that are lost", must(g.data.Usage())(t).EventsLost, 0)
 }
 
 // What is promised fits the link that the client comes by, and is what the configuration allows.
