@@ -67,6 +67,22 @@ static __always_inline int carrier_replay_twice(ctx_t *ctx)
 	return carrier_replay(ctx, false);
 }
 
+/*
+ * What the daemon sends again that came from inside. It comes in once more by its own interface, as by another its source would be
+ * spoofed (reverse_path.h), and routes may differ. Its link addresses stand behind it.
+ */
+static __always_inline int carrier_inside(ctx_t *ctx)
+{
+	__u32 ifindex, length = ctx->len;
+	__u8 link[2 * ETH_ALEN];
+
+	if (length < ETH_HLEN + sizeof(link) || ctx_load(ctx, CARRIER_BY, &ifindex, sizeof(ifindex)) ||
+	    ctx_load(ctx, length - sizeof(link), link, sizeof(link)) || ctx_store(ctx, 0, link, sizeof(link)) ||
+	    bpf_skb_change_tail(ctx, length - sizeof(link), 0))
+		return CTX_DROP;
+	return bpf_redirect(ifindex, BPF_F_INGRESS);
+}
+
 static __always_inline int carrier_side(ctx_t *ctx)
 {
 	struct carrier_message message;
@@ -80,6 +96,8 @@ static __always_inline int carrier_side(ctx_t *ctx)
 		return carrier_replay(ctx, message.kind == CARRIER_AGAIN);
 	if (message.kind == CARRIER_TWICE)
 		return carrier_replay_twice(ctx);
+	if (message.kind == CARRIER_INSIDE)
+		return carrier_inside(ctx);
 	if (message.kind != CARRIER_KIND)
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST); /* what is left to the kernel is for it to forward */

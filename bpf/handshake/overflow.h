@@ -164,7 +164,7 @@ static __always_inline int overflow_connect(ctx_t *ctx, struct packet *packet, s
 	}
 	if (reason == REASON_NONE && found && session_is_unproved(found))
 		reason = proof_tcp(found, packet->generation, 0);
-	if (reason == REASON_DROP_BUSY) /* it comes again */
+	if (reason == REASON_DROP_BUSY || reason == REASON_HELD_FOR_VERDICT) /* it comes again */
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (reason != REASON_NONE || !found)
 		return overflow_end(ctx, packet, flow, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);

@@ -348,6 +348,8 @@ static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct
 		if (reason == REASON_NONE)
 			reason = public_open(packet, flow, &number);
 		session = session_at(number);
+		if (reason == REASON_HELD_FOR_VERDICT) /* the name is read, and its first data come again */
+			return verdict(ctx, packet, reason, SIDE_PUBLIC);
 		if (reason != REASON_NONE || !session)
 			return web_end(ctx, packet, flow, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason);
 		if (!flow->opened)

@@ -34,6 +34,7 @@ enum nf_changed {
 	NF_UNCHANGED,
 	NF_MAY_BE_CHANGED, /* one was asked that may rewrite */
 	NF_BROKEN,	   /* one changed what it said that it would not: the packet is dropped */
+	NF_HELD,	   /* it is dropped, and comes again: one asks a program what becomes of it (ask) */
 };
 
 /* Where functions are asked, and what they have to say. */

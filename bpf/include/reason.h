@@ -97,5 +97,8 @@ enum reason {
 	REASON_DROP_BUSY,
 	REASON_DROP_INTERNAL,
 
+	/* Dropped here, and sent again by the daemon. */
+	REASON_HELD_FOR_VERDICT, /* while a program says what becomes of its flow: the function "ask" */
+
 	REASON_MAX,
 };

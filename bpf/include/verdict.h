@@ -31,7 +31,7 @@ __noinline int drop_sample(ctx_t *ctx, const struct packet *packet, enum reason 
 	struct budget *budget;
 	struct drop_event *event;
 
-	if (!control || !control->watch_drops || !packet)
+	if (!control || !control->watch_drops || !packet || reason == REASON_HELD_FOR_VERDICT)
 		return 0;
 	budget = budget_get();
 	if (!budget || budget->drops >= DROP_SAMPLES_PER_TICK)

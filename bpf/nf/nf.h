@@ -55,7 +55,7 @@ struct nf_packet {
 	__u8 error;
 	/* Of TCP, behind both SYNs: it acknowledges, so its sender has seen what the other end sent. 0 says nothing. */
 	__u8 proves;
-	__u8 pad;
+	__u8 mark; /* what the program of a function "ask" before this one has said, 0: nothing */
 	NF_PACKET_ENGINE
 };
 

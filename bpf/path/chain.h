@@ -71,6 +71,7 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	nf->fragment = packet->fragment;
 	nf->error = packet->kind == PACKET_ICMP_ERROR;
 	nf->proves = false;
+	nf->mark = 0;
 	if (DRY)
 		nf->dry = true;
 	trace_step(TRACE_ASK, hook, 0, 0, 1);
@@ -168,6 +169,25 @@ __noinline enum reason chain_changed(ctx_t *ctx, struct packet *packet)
 }
 
 /*
+ * Why the packet ends that was described to chains and that they do not let pass. It counts for the function that said so, but where that
+ * has it held, and is still to decide. On its own, for the stack.
+ */
+__noinline enum reason chain_denied(void)
+{
+	struct nf_packet *nf = nf_packet();
+	struct nf_count *count;
+
+	if (!nf)
+		return REASON_DROP_INTERNAL;
+	if (nf->changed == NF_HELD)
+		return REASON_HELD_FOR_VERDICT;
+	count = nf->function ? nf_count(nf->function) : 0;
+	if (count)
+		count->dropped++;
+	return nf->changed == NF_BROKEN ? REASON_DROP_MALFORMED : REASON_DROP_DENIED;
+}
+
+/*
  * What chains say about the packet that was described to them: REASON_NONE, or why it ends. In line, as at most 256 bytes
  * of stack may be above a tail call.
  */
@@ -178,13 +198,10 @@ static __always_inline enum reason chain_ask(ctx_t *ctx, struct packet *packet, 
 
 	if (chain_run(ctx) == SAID_NOTHING)
 		return REASON_DROP_INTERNAL;
+	if (nf->verdict != NF_ACCEPT)
+		return chain_denied();
 	function = nf->function;
 	count = function ? nf_count(function) : 0;
-	if (nf->verdict != NF_ACCEPT) {
-		if (count)
-			count->dropped++;
-		return nf->changed == NF_BROKEN ? REASON_DROP_MALFORMED : REASON_DROP_DENIED;
-	}
 	if (count)
 		count->accepted++;
 	return nf->changed ? chain_changed(ctx, packet) : REASON_NONE;

@@ -5,6 +5,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/ask"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
 	"github.com/realmgate/realmgate/internal/nf/dosdenial"
 	"github.com/realmgate/realmgate/internal/nf/filter"
@@ -35,6 +36,8 @@ func renderSettings(line writeLine, settings nf.Settings) {
 	case firstbytes.Settings:
 		renderSignatures(line, "deny_bytes", s.Deny)
 		renderSignatures(line, "allow_bytes", s.Allow)
+	case ask.Settings:
+		line("        socket: %q\n        first: %s\n        timeout: %s", s.Socket, s.First, s.Timeout)
 	case object.Settings:
 		line("        access: %s\n        hook: %s", s.Access, s.Hook)
 	case dosdenial.Settings:

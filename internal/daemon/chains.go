@@ -19,6 +19,9 @@ func (v *view) rules() ruleset.Rules {
 			if b := v.backends[function]; b != nil {
 				return b.Paths
 			}
+			if a := v.askers[function]; a != nil {
+				return a.Line
+			}
 			return nil
 		},
 		Own: slices.Concat(v.config.Pool.Addresses, v.outbound, v.dnat.Addresses, v.config.Hosts.OneToOneAddresses(), v.config.Web.Addresses),

@@ -130,6 +130,8 @@ func (d *differential) function(jumps []string) string {
 		return fmt.Sprintf("use: connlimit, connections: %d, idle: %s, entries: 1024", pick(d, 1, 2, 5), pick(d, "300s", "10s"))
 	case k < 16:
 		return "use: " + ownFile + pick(d, "", ", hook: packet", ", access: rewrite")
+	case k < 17:
+		return "use: ask, socket: /nowhere, fail: " + pick(d, "open", "open", "closed") + pick(d, "", ", first: bytes")
 	}
 	return "use: filter, deny: [{protocol: tcp, port: 22}]"
 }

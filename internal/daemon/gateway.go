@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/advice"
+	"github.com/realmgate/realmgate/internal/ask"
 	"github.com/realmgate/realmgate/internal/balance"
 	"github.com/realmgate/realmgate/internal/capture"
 	"github.com/realmgate/realmgate/internal/chains"
@@ -55,6 +56,7 @@ type Daemon struct {
 	jails     *jail.Service
 	honeypot  *honeypot.Service
 	backends  *balance.Service
+	asked     *ask.Service
 	captures  *capture.Service
 	chains    *chains.Service
 	lists     *lists.Service
@@ -81,6 +83,7 @@ func newDaemon(o Options) *Daemon {
 	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
+	g.asked = kernelServices{g}.newAsked()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
 	g.services = g.newServices()
 	return g
@@ -99,6 +102,7 @@ type view struct {
 	dnat       ruleset.Dnat
 	webRest    rest.Ports // ports that were the web's a moment ago
 	backends   balance.Set
+	askers     ask.Set
 	lists      lists.Contents
 	allowed    func() ban.Allowed // made once
 	generation uint32

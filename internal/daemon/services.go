@@ -38,6 +38,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "web rest", Open: names.openWebRest, Prepare: names.prepareWebRest},
 		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},
 		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
+		{Name: "asked programs", Prepare: kernel.prepareAsked, Run: g.asked.Run, Report: g.asked.Report, Stop: g.asked.Stop},
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},
 		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: g.chains.Report},
 		{Name: "advice", Open: names.openAdvice, Run: g.advice.Run, Report: g.advice.Report},

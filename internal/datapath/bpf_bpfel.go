@@ -434,7 +434,7 @@ type bpfNfPacket struct {
 	Fragment        uint8
 	Error           uint8
 	Proves          uint8
-	Pad             uint8
+	Mark            uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8
@@ -616,7 +616,8 @@ const (
 	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 75
 	bpfReasonREASON_DROP_BUSY               bpfReason = 76
 	bpfReasonREASON_DROP_INTERNAL           bpfReason = 77
-	bpfReasonREASON_MAX                     bpfReason = 78
+	bpfReasonREASON_HELD_FOR_VERDICT        bpfReason = 78
+	bpfReasonREASON_MAX                     bpfReason = 79
 )
 
 type bpfRecordBucket uint32

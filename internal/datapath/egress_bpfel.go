@@ -251,7 +251,7 @@ type egressNfPacket struct {
 	Fragment        uint8
 	Error           uint8
 	Proves          uint8
-	Pad             uint8
+	Mark            uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8

@@ -16,6 +16,9 @@ const (
 	replayMessage = 0x57
 	replayTwice   = 0x58
 	againMessage  = 0x59
+	insideMessage = 0x5a // as it came from inside, by the interface behind insideBy; its link addresses stand behind it
+	insideBy      = 4
+	linkAddresses = 12 // octets
 )
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.

@@ -86,6 +86,7 @@ const (
 	ReasonDropNoRoute          Reason = "drop_no_route"
 	ReasonDropBusy             Reason = "drop_busy"
 	ReasonDropInternal         Reason = "drop_internal"
+	ReasonHeldForVerdict       Reason = "held_for_verdict"
 )
 
 const (

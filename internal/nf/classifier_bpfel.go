@@ -26,6 +26,7 @@ const (
 	classifierNfChangedNF_UNCHANGED      classifierNfChanged = 0
 	classifierNfChangedNF_MAY_BE_CHANGED classifierNfChanged = 1
 	classifierNfChangedNF_BROKEN         classifierNfChanged = 2
+	classifierNfChangedNF_HELD           classifierNfChanged = 3
 )
 
 type classifierNfCount struct {
@@ -85,7 +86,7 @@ type classifierNfPacket struct {
 	Fragment        uint8
 	Error           uint8
 	Proves          uint8
-	Pad             uint8
+	Mark            uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8

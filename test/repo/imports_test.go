@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
 	"web":              {"api", "datapath", "model", "web/hello"},
+	"ask":              {"api", "datapath", "lifecycle", "model", "nf/ask", "ruleset/settings", "web/hello"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
 	"capture":          {"api", "datapath", "lifecycle", "model", "nf", "ruleset/settings"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
@@ -84,7 +85,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"advice", "api", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -109,7 +110,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
-	"advice", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
+	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
 	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants", "web", "web/ability", "web/rest",
 }
 

@@ -86,7 +86,7 @@ type connlimitNfPacket struct {
 	Fragment        uint8
 	Error           uint8
 	Proves          uint8
-	Pad             uint8
+	Mark            uint8
 	ToAddress       uint32
 	ToPort          uint16
 	Changed         uint8

@@ -2,6 +2,7 @@ package functions
 
 import (
 	"github.com/realmgate/realmgate/internal/nf"
+	"github.com/realmgate/realmgate/internal/nf/ask"
 	"github.com/realmgate/realmgate/internal/nf/connlimit"
 	"github.com/realmgate/realmgate/internal/nf/dnat"
 	"github.com/realmgate/realmgate/internal/nf/dosdenial"
@@ -24,6 +25,7 @@ var All = []nf.Kind{
 	dnat.Kind,
 	multipath.Kind,
 	firstbytes.Kind,
+	ask.Kind,
 	mirror.Kind,
 	object.Kind,
 }

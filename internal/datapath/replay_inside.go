@@ -1,0 +1,59 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// ReplayInside sends a frame again as it came in by a private interface, from a host that begins a flow. It is to run in the
+// gateway's network namespace.
+func (d *replayer) ReplayInside(ifindex int, frame []byte) error {
+	d.mutex.Lock()
+	mode := TCX
+	for _, p := range d.ports {
+		if p.ifindex == ifindex {
+			mode = p.mode
+		}
+	}
+	near := d.carrier.near
+	d.mutex.Unlock()
+	if mode == XDP {
+		return d.replayFramesInside(ifindex, frame)
+	}
+	if near == 0 {
+		return errNoCarrier
+	}
+	socket, err := d.replaySocket()
+	if err != nil {
+		return err
+	}
+	message := slices.Concat(frame, frame[:linkAddresses])
+	message[0] = insideMessage
+	binary.NativeEndian.PutUint32(message[insideBy:], uint32(ifindex))
+	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+	}
+	return nil
+}
+
+func (d *replayer) replayFramesInside(ifindex int, frame []byte) error {
+	program, err := d.Entry(XDP, false, false)
+	if err != nil {
+		return err
+	}
+	_, err = program.Run(&ebpf.RunOptions{
+		Data: frame, Repeat: 1, Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES,
+		Context: XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
+	})
+	if err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+	}
+	return nil
+}
+
+// SendInside sends a frame out by an interface as it is.
+func (d *replayer) SendInside(ifindex int, frame []byte) error { return d.send(ifindex, frame) }
