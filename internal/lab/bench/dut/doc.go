@@ -8,7 +8,7 @@ import "github.com/realmgate/realmgate/internal/lab/bench"
 // All lists the devices, the control first.
 func All() []bench.Model {
 	return []bench.Model{
-		null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, realmgate, realmgateSet, realmgateTCX,
+		null, route, conntrack, iptables, iptablesNFT, ipset, nftables, nftablesSet, nfqueue, nfqueueEach, realmgate, realmgateSet, realmgateTCX, realmgateAsk,
 		realmgateNAT, realmgateNATTCX, nginx, haproxy, splice, external,
 	}
 }

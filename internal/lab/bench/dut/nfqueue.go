@@ -22,11 +22,19 @@ var nfqueue = bench.Model{
 	PassesInvalid: true,
 }
 
+// nfqueueEach asks about each packet.
+var nfqueueEach = bench.Model{
+	Name: "nfqueue-each", About: "iptables (legacy), and a program that decides about each packet (NFQUEUE)",
+	Tools: nfqueue.Tools, Bytes: nfqueue.Bytes, Asynchronous: true, PassesInvalid: true,
+	New: func() bench.Device { return &nfqueueDevice{each: true} },
+}
+
 // nfqueueDevice asks queueClients about the first packets of a connection; what
 // they decide is the connection's mark, and the kernel keeps to it from then on.
 type nfqueueDevice struct {
 	netfilter
 	clients []*queueClient
+	each    bool // about each packet, whatever was decided about its connection
 }
 
 // Marks of connections.
@@ -64,7 +72,11 @@ func (d *nfqueueDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Setu
 			return err
 		}
 	}
-	rules := append([]iptablesTable{{"mangle", nfqueueRules(setup)}}, iptablesRules(setup, false)...)
+	asks := nfqueueRules(setup)
+	if d.each {
+		asks = []string{"-A PREROUTING -j NFQUEUE --queue-num 0"}
+	}
+	rules := append([]iptablesTable{{"mangle", asks}}, iptablesRules(setup, false)...)
 	return d.run(ctx, iptablesText(rules), "iptables-legacy-restore")
 }
 

@@ -44,8 +44,9 @@ var realmgateTCX = bench.Model{
 // realmgateDevice is a daemon in the device's namespace.
 type realmgateDevice struct {
 	mode    string
-	sets    bool // addresses of rules are in sets
-	apart   bool // each site has an address
+	sets    bool   // addresses of rules are in sets
+	apart   bool   // each site has an address
+	more    string // of the configuration
 	rig     *bench.Rig
 	setup   bench.Setup
 	config  string // path
@@ -66,7 +67,7 @@ func (d *realmgateDevice) Up(ctx context.Context, rig *bench.Rig, setup bench.Se
 	if err != nil {
 		return err
 	}
-	if err := d.write(realmgateConfiguration(d.mode, setup, d.apart) + d.rules(setup) + protection); err != nil {
+	if err := d.write(realmgateConfiguration(d.mode, setup, d.apart) + d.rules(setup) + protection + d.more); err != nil {
 		return err
 	}
 	if setup.Pass.Count > 0 { // it is nowhere else

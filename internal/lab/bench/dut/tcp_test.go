@@ -51,7 +51,7 @@ func TestWhoPassesInvalid(t *testing.T) {
 			got = append(got, m.Name)
 		}
 	}
-	if want := []string{"iptables", "iptables-nft", "ipset", "nftables", "nftables-set", "nfqueue"}; !slices.Equal(got, want) {
+	if want := []string{"iptables", "iptables-nft", "ipset", "nftables", "nftables-set", "nfqueue", "nfqueue-each"}; !slices.Equal(got, want) {
 		t.Errorf("%q pass what conntrack finds INVALID, want %q", got, want)
 	}
 }

@@ -11,7 +11,8 @@ func All() []bench.Scenario {
 		natEstablish, natThroughput, natLoss, natLatency, natPDV, natTeardown, natCapacity, natMemory, sessionMemory,
 		conntrackLimits,
 		hashLoad, targets, rulePosition, ruleCount, ruleLoadTime, ruleArrangement, markDNAT,
-		nfqueue, firstPacketVerdict, protection, chainHops, cpuPinning, tcpSessions, tcpOffered, replayCapture, poolAllocate, webNames, webNamesXDP,
+		nfqueue, firstPacketVerdict, asked, protection, chainHops, cpuPinning, tcpSessions, tcpOffered, replayCapture, poolAllocate,
+		webNames, webNamesXDP,
 	}
 	for i := range list {
 		list[i] = noted(list[i])

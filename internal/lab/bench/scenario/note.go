@@ -32,7 +32,7 @@ func noted(s bench.Scenario) bench.Scenario {
 }
 
 // inKernel are the devices that translate by the kernel's NAT.
-var inKernel = []string{"iptables", "iptables-nft", "nftables", "nftables-set", "nfqueue"}
+var inKernel = []string{"iptables", "iptables-nft", "nftables", "nftables-set", "nfqueue", "nfqueue-each"}
 
 // noteSources says what no setting changes once the kernel's NAT is there.
 func noteSources(b *bench.Bench) {

@@ -20,6 +20,9 @@ var programRuns = []struct {
 		"realmgate": {"complete", "counted", "translated", "denied"}, "realmgate-open": {"complete", "counted", "translated"},
 		"iptables": {"complete", "counted", "translated", "denied"}, "nfqueue": {"complete", "counted", "translated", "decided once"},
 	}},
+	{asked, []string{"null", "realmgate-ask", "realmgate", "nfqueue-each", "nfqueue", "iptables"}, map[string][]string{
+		"realmgate-ask": {"complete", "counted", "translated"}, "nfqueue-each": {"complete", "counted", "translated"}, "nfqueue": {"complete", "counted", "translated"},
+	}},
 	{protection, []string{"null", "realmgate", "realmgate-open", "iptables", "iptables-open", "nfqueue"}, map[string][]string{
 		"realmgate": {"complete", "counted", "translated"}, "realmgate-open": {"complete", "counted", "translated"},
 		"iptables": {"complete", "counted", "translated"}, "nfqueue": {"complete", "counted", "translated", "decided once", "dropped by queues only"},
