@@ -98,7 +98,7 @@ const rounds = 20
 // BenchmarkNew measures the first packets of sessions, in a table that holds
 // so many already and grows by half meanwhile. out makes session, mapping and
 // filter entry; pool claims a reservation
-// by a datagram: sessions of TCP, which claim by proof, would make each other give way.
+// by a datagram: SYNs, which claim by proof, would soon be answered by cookies.
 func BenchmarkNew(b *testing.B) {
 	for _, sessions := range sessionCounts {
 		options := Options{Capacity: max(sessions*3/2, model.MinCapacity), Outbound: outboundAddresses(1 + sessions/32_000)}

@@ -29,8 +29,10 @@ func overflowing(t *testing.T, claims int, change ...option) (*gateway, datapath
 // least is what clients are promised then.
 var least = datapath.LeastWebPromise
 
-// caller is a client of lent.
+// caller is a client of lent. Those who have the places begin anew: on a busy machine their three seconds may be nearly over.
 func (g *gateway) caller(client netip.AddrPort, can, host ability) *visit {
+	g.t.Helper()
+	g.flood(0, overflowRing)
 	v := g.visitor(client, can, host)
 	v.to, v.at = lent, service
 	return v
@@ -58,9 +60,9 @@ func TestOverflowTakesNothingFromWhoWasThere(t *testing.T) {
 	g.lend(pool1, 80, service, nil)
 	g.lend(pool2, 80, endpoint(hostB, 8080), nil)
 	g.knocks(client)
-	g.flood(0, 100*overflowRing)
+	g.flood(0, 20*overflowRing)
 	g.count(overflowRing)
-	same(g, "SYNs answered by cookies", g.counters()["answered_cookie"], 100*overflowRing-overflowRing+1)
+	same(g, "SYNs answered by cookies", g.counters()["answered_cookie"], 20*overflowRing-overflowRing+1)
 	g.answers(client, lent, service)
 	g.leaves(g.put(proof(client, lent)), proof(client, service))
 	g.established(client2, other, endpoint(hostB, 8080))
@@ -306,4 +308,27 @@ func TestFirstBytesBehindCookies(t *testing.T) {
 		g.dropped(g.put(x.first("SSH-2.0")), "drop_denied")
 		g.forwarded(g.put(x.first("GET /")))
 	}
+}
+
+// Of many who bring their cookies at once, as many as there are claims get in; each segment comes twice.
+func TestOverflowConcurrentClaims(t *testing.T) {
+	t.Parallel()
+	const threads, each, claims = 4, 50, 7
+	g, _ := overflowing(t, claims)
+	var acks [threads * each][]byte
+	for n := range acks {
+		v := g.caller(netip.AddrPortFrom(stranger(1000+n).Addr(), 50000), fullAbility, fullAbility)
+		v.knocks(least)
+		acks[n] = outside(v.acks()).Bytes()
+	}
+	g.atOnce(threads, func(thread int) error {
+		for n := range acks { // all of them, by turns
+			if _, _, err := g.inject(true, g.public, acks[(n+thread*each/2)%len(acks)]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	same(g, "sessions by cookies", len(g.cookies()), claims)
+	g.sound()
 }

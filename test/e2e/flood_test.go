@@ -18,14 +18,14 @@ import (
 	"github.com/realmgate/realmgate/test/lab"
 )
 
-// flood sends SYNs to port 80 of each address, so many a second, from forged
+// flood sends SYNs to a port of each address, so many a second, from forged
 // sources of 203.0.0.0/8, which answers do not reach, until the test ends. It
 // returns how many it has sent.
-func (r *realm) flood(from netns.Node, to []netip.Addr, rate int) *atomic.Int64 {
+func (r *realm) flood(from netns.Node, to []netip.Addr, port uint16, rate int) *atomic.Int64 {
 	r.t.Helper()
 	return r.floodOf(from, rate, func(gateway, source packets.MAC) (round [][]byte) {
 		for _, address := range to {
-			round = append(round, forgedSYN(gateway, source, address))
+			round = append(round, forgedSYN(gateway, source, netip.AddrPortFrom(address, port)))
 		}
 		return round
 	})
@@ -74,14 +74,14 @@ func (r *realm) floodOf(from netns.Node, rate int, of func(to, from packets.MAC)
 	return sent
 }
 
-func forgedSYN(to, from packets.MAC, address netip.Addr) []byte {
+func forgedSYN(to, from packets.MAC, address netip.AddrPort) []byte {
 	var source [4]byte
 	binary.BigEndian.PutUint32(source[:], 203<<24|rand.Uint32()>>8) //nolint:gosec // any will do
 	return packets.Packet{
 		Ethernet: packets.Ethernet{Destination: to, Source: from},
-		IPv4:     &packets.IPv4{Source: netip.AddrFrom4(source), Destination: address, TTL: 60},
+		IPv4:     &packets.IPv4{Source: netip.AddrFrom4(source), Destination: address.Addr(), TTL: 60},
 		TCP: &packets.TCP{
-			Source: uint16(1024 + rand.IntN(60000)), Destination: 80, Sequence: rand.Uint32(), Flags: packets.SYN, Window: 64240, //nolint:gosec // any will do
+			Source: uint16(1024 + rand.IntN(60000)), Destination: address.Port(), Sequence: rand.Uint32(), Flags: packets.SYN, Window: 64240, //nolint:gosec // any will do
 			Options: []byte{2, 4, 5, 180},
 		},
 	}.Bytes()
@@ -103,7 +103,7 @@ func TestForgedSYNsKeepNobodyAway(t *testing.T) {
 		pool = append(pool, a)
 	}
 	clients := map[string]netns.Node{"20 ms": r.faraway(1, 20*time.Millisecond), "100 ms": r.faraway(2, 100*time.Millisecond)}
-	sent := r.flood(r.Clients[0], pool, 100)
+	sent := r.flood(r.Clients[0], pool, 80, 100)
 	eventually(t, 10*time.Second, "the flood has begun", func() bool { return sent.Load() > 1000 })
 	for name, client := range clients {
 		t.Run(name, func(t *testing.T) {
