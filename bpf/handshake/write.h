@@ -130,6 +130,6 @@ __noinline bool handshake_write(ctx_t *ctx, const struct packet *packet, const s
 	handshake_put_sums(&out, what->partial);
 	if (what->back && !handshake_turn(ctx, &link))
 		return false;
-	return ctx_resize(ctx, 0, ETH_HLEN + sizeof(out)) && !ctx_store(ctx, 0, &link, sizeof(link)) &&
+	return ctx_remake(ctx, ETH_HLEN + sizeof(out)) && !ctx_store(ctx, 0, &link, sizeof(link)) &&
 	       !ctx_store(ctx, ETH_HLEN, &out, sizeof(out));
 }

@@ -72,3 +72,9 @@ static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
 	/* Behind the link header, so that the kernel still finds where that ends: it takes it off for bare interfaces. */
 	return !front || !bpf_skb_adjust_room(ctx, front, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_FIXED_GSO);
 }
+
+/* The same; nothing of it is kept. */
+static __always_inline bool ctx_remake(ctx_t *ctx, __u32 length)
+{
+	return ctx_resize(ctx, 0, length);
+}

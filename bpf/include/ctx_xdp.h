@@ -57,3 +57,11 @@ static __always_inline bool ctx_resize(ctx_t *ctx, __u32 front, __u32 length)
 		return false;
 	return !bpf_xdp_adjust_tail(ctx, (int)length - (int)ctx_length(ctx));
 }
+
+/* Makes the frame so long; nothing of it is kept. What it lacks it gets in front: behind a small one there may be no room. */
+static __always_inline bool ctx_remake(ctx_t *ctx, __u32 length)
+{
+	int more = (int)length - (int)ctx_length(ctx);
+
+	return more > 0 ? !bpf_xdp_adjust_head(ctx, -more) : !bpf_xdp_adjust_tail(ctx, more);
+}

@@ -115,7 +115,7 @@ func TestFloodedPoolAnswersByCookies(t *testing.T) {
 		cycles = 1000
 	}
 	for mode, at := range map[string]func(string) string{
-		"tcx": func(c string) string { return c },
+		"tcx": func(c string) string { return c }, "xdp": func(c string) string { return atXDP(c, "eth0", "eth1") },
 	} {
 		t.Run(mode, func(t *testing.T) { floodedPool(t, at, cycles, 80) })
 		if lab.Lengthy() { // how much of what it costs is the machine's: these are dropped
