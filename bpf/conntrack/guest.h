@@ -46,6 +46,17 @@ static __always_inline bool session_is_guest(const struct session *session)
 	return session->origin == ORIGIN_WEB && session->protocol == IPPROTO_UDP;
 }
 
+#define GUEST_RESTS 12 /* ticks, about 3 s */
+
+/*
+ * Nothing has come or gone for a while: its port may be another connection's now, which asks for another host. Those that
+ * shake hands are not silent for so long, but where one side does not hear the other.
+ */
+static __always_inline bool guest_rests(const struct session *session)
+{
+	return session_is_guest(session) && clock_tick() - session->life.as.stamp >= GUEST_RESTS;
+}
+
 /* A session of the host more. Where the index is full it does without: its client cannot change its port, and no more. */
 __noinline int guest_join(__u32 number, struct session *session)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams of QUIC to web addresses that have no session. The daemon reads the name in a client's Initials and says to which
+ * Datagrams of QUIC to web addresses that have no session, or whose session has rested. The daemon reads the name in a client's Initials and says to which
  * host they go; then it sends them again, and the first one opens the session. Nothing is answered here: a client that hears
  * nothing comes by TCP. One with a short header names nobody: from a client that has sessions with one host here it is that
  * host's, as a NAT may have given the client another port (RFC 9000 section 9.3). Whoever forges one gets no further than to a
@@ -95,6 +95,39 @@ __noinline int guest_enter(__u32 number)
 	return joined;
 }
 
+/* Whether a session goes where the flow is to go. */
+static __always_inline bool guest_is_of(const struct session *session, const struct flow *flow)
+{
+	return session->private_address == flow->private_address && session->private_port == flow->private_port;
+}
+
+/* A client begins anew by a port that has rested: a session of it with another host than it asks for now is over. */
+__noinline int guest_give_way(const struct packet *packet, const struct flow *flow)
+{
+	struct settings *settings = packet ? settings_get(packet->generation) : 0;
+	__u32 number = web_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+	struct stripe *stripe;
+
+	if (!flow || !settings || !session || guest_is_of(session, flow))
+		return 0;
+	stripe = lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+	if (!stripe || !lock_take(stripe))
+		return 0; /* the new one finds no place, and its client sends again */
+	if (session->life.as.phase == PHASE_LIVE && guest_rests(session))
+		proof_fail(session, settings);
+	lock_release(stripe);
+	return 1;
+}
+
+/* The session of a datagram that is no Initial, 0 where there is none. */
+__noinline __u32 guest_standing(ctx_t *ctx, const struct packet *packet)
+{
+	if (!packet || quic_kind_of(ctx, packet) == QUIC_IS_INITIAL)
+		return 0;
+	return web_standing(packet);
+}
+
 /* Hands an Initial to the daemon. */
 static __always_inline enum reason datagram_hold(ctx_t *ctx, const struct packet *packet)
 {
@@ -114,8 +147,10 @@ static __always_inline enum reason datagram_judge(ctx_t *ctx, struct packet *pac
 
 	if (said >= WEB_SAID_NO)
 		return said - WEB_SAID_NO;
-	if (said == WEB_SAID_HOST)
-		return REASON_NONE; /* the protection was asked when it came first */
+	if (said == WEB_SAID_HOST) { /* the protection was asked when it came first */
+		guest_give_way(packet, flow);
+		return REASON_NONE;
+	}
 	reason = web_protect(ctx, packet);
 	if (reason != REASON_NONE)
 		return reason;
@@ -145,17 +180,19 @@ static __always_inline int datagram_side(ctx_t *ctx)
 	packet.generation = *(volatile __u32 *)&control->generation;
 	reason = web_guard(ctx, &packet);
 	if (reason == REASON_NONE)
+		number = guest_standing(ctx, &packet);
+	if (!number && reason == REASON_NONE)
 		reason = datagram_judge(ctx, &packet, flow);
 	if (reason == REASON_HELD_FOR_NAME) {
 		reason_count(reason);
 		return CTX_DROP;
 	}
-	if (reason == REASON_NONE) {
+	if (!number && reason == REASON_NONE) {
 		flow_comes_in(flow, &packet);
 		reason = web_judge(ctx, &packet, flow);
+		if (reason == REASON_NONE)
+			reason = public_open(&packet, flow, &number);
 	}
-	if (reason == REASON_NONE)
-		reason = public_open(&packet, flow, &number);
 	session = reason == REASON_NONE ? session_entered(number) : 0;
 	if (!session)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);

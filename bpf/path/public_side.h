@@ -43,6 +43,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		reason = forward_judge(ctx, &packet, session, DIRECTION_IN);
 		if (__builtin_expect(reason != REASON_NONE, 0))
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
+		if (!DRY && !hairpin && __builtin_expect(guest_rests(session), 0))
+			return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 	} else {
 		struct flow *flow = flow_new();
 		__u32 number = 0;

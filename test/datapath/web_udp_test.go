@@ -163,6 +163,32 @@ func TestWebRebinding(t *testing.T) {
 	}
 }
 
+// A client's port, or its NAT's, is another connection's after a while: its Initial is read, and leads to the host that it asks
+// for. Of one that goes on nobody reads anything.
+func TestWebPortAgainByQUIC(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	g.leads(client, webQUICIn)
+	g.reaches(client, webQUICIn, initial) // it has not heard from its host yet
+	g.tells()
+	g.idle(5 * time.Second)
+	g.dropped(g.put(quic(client, initial)), "held_for_name")
+	g.tells(datapath.WebDatagram)
+	g.leads(client, webQUICIn) // the same host again
+	g.count(1)
+	g.idle(5 * time.Second)
+	g.reaches(client, webQUICIn, short)
+	g.idle(5 * time.Second)
+	g.leads(client, webQUICIn2)
+	g.reaches(client, webQUICIn2, short)
+	g.count(1)
+	g.sound()
+	if census := must(dataplane.Audit(g.data))(t); census.SessionIndex != 2 {
+		t.Errorf("%+v", census)
+	}
+}
+
 // A service that is no more open opens nothing for whom it knows.
 func TestWebRebindingIsJudged(t *testing.T) {
 	t.Parallel()
