@@ -152,7 +152,7 @@ func (s *tapSurge) look(public, toPublic, sound bool, in packets.Packet, h linkH
 		return "" // between hosts inside
 	case err != nil:
 		return err.Error()
-	case isResetOf(p, in):
+	case isResetOf(p, in), isCookieOf(p, in):
 		return ""
 	}
 	if problem := s.translated(public, toPublic, p); problem != "" {

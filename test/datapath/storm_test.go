@@ -237,6 +237,8 @@ func (s *storm) judge(public bool, in []byte, action dataplane.Action, out []byt
 		return ""
 	case !public && isResetOf(after, before): // a host inside that answers a client who is gone
 		return ""
+	case public && isCookieOf(after, before): // a binding that has no room
+		return ""
 	}
 	toPublic := after.Ethernet.Destination == packets.RouterMAC
 	if mac := after.Ethernet.Destination; mac[0] == 0x52 { // with copies that become the fragments held for it (bpf/fragment/carrier.h)
@@ -249,6 +251,12 @@ func (s *storm) judge(public bool, in []byte, action dataplane.Action, out []byt
 func isResetOf(p, of packets.Packet) bool {
 	return p.TCP != nil && of.TCP != nil && p.TCP.Flags == packets.RST && p.Tuple().Source == of.Tuple().Destination &&
 		p.Tuple().Destination == of.Tuple().Source && p.TCP.Sequence == of.TCP.Acknowledge
+}
+
+// isCookieOf reports whether a packet is the SYN and ACK that answers another's SYN.
+func isCookieOf(p, of packets.Packet) bool {
+	return p.TCP != nil && of.TCP != nil && p.TCP.Flags == packets.SYN|packets.ACK && of.TCP.Flags&(packets.SYN|packets.ACK|packets.RST) == packets.SYN &&
+		p.Tuple().Source == of.Tuple().Destination && p.Tuple().Destination == of.Tuple().Source && p.TCP.Acknowledge == of.TCP.Sequence+1
 }
 
 func either[T any](first bool, a, b T) T {
