@@ -71,7 +71,7 @@ static __always_inline enum reason web_dry(ctx_t *ctx, struct packet *packet, st
 		return reason;
 	trace_step(TRACE_COOKIE, tcp, 0, 0, 0);
 	if (!dry_lent(&flow->private_address, &flow->private_port, &whole))
-		return tcp ? REASON_ANSWERED_COOKIE : REASON_HELD_FOR_NAME;
+		return REASON_HELD_FOR_NAME; /* a SYN, too: its connection waits for its name */
 	flow->origin = ORIGIN_WEB;
 	flow_comes_in(flow, packet);
 	return web_judge(ctx, packet, flow);

@@ -22,7 +22,7 @@ chains:
 		{"203.0.113.70", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name web, chain sites, sites/foes continue, host connect, pass", "tcp 10.0.0.101:8443"},
 		{"203.0.113.200", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name web, chain sites, sites/foes drop, drop drop_denied sites/foes", "at the web address 198.18.0.80"},
 		{"192.0.2.7", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist drop, drop drop_denied protection/blocklist", ""},
-		{"203.0.113.70", "", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name wait, pass answered_cookie", "--to NAME"},
+		{"203.0.113.70", "", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name wait, pass held_for_name", "--to NAME"},
 	} {
 		request := api.ExplainRequest{Address: netip.MustParseAddr(c.from), ToName: model.Name(c.to), Direction: model.In, Protocol: model.TCP, Port: 443}
 		if c.to == "" {

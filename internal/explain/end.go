@@ -31,7 +31,7 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 		return "host", "connect", fmt.Sprintf("%s is called with the client's own address, and has to answer within 3 s", t.host())
 	}
 	switch reason {
-	case "answered_cookie", "held_for_name":
+	case "held_for_name":
 		return "", "", ""
 	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropHoneypot, model.ReasonAnsweredHoneypot:
 		return "", "", ""
