@@ -84,10 +84,9 @@ func secure(t *testing.T, names ...string) net.Listener {
 // promised is the TCP options that a web address answers a SYN with that has all of them.
 func (b *rig) promised(address netip.Addr) []byte {
 	b.t.Helper()
-	b.must(b.data.WebHeartbeat())
 	syn := packets.NewTCP(visitor(1, 4000), netip.AddrPortFrom(address, 443), packets.SYN, "")
 	syn.TCP.Options = []byte{2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7}
-	end, made := b.inject(true, syn)
+	end, made := b.calls(syn)
 	answer, err := packets.Parse(made)
 	if err != nil || end != "answered_cookie" {
 		b.t.Fatalf("a SYN to %s ended with %s: %v", address, end, err)
