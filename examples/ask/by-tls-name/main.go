@@ -28,7 +28,7 @@ func main() {
 		log.Fatal("usage: by-tls-name SOCKET NAME...")
 	}
 	path, denied := os.Args[1], os.Args[2:]
-	_ = os.Remove(path) // of a run before
+	_ = os.Remove(path) //nolint:gosec // of a run before; whoever starts it names it
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		log.Fatal(err)

@@ -27,9 +27,10 @@ const (
 // post-quantum keys.
 func hello(name string, want kind) ([]byte, error) {
 	near, far := net.Pipe()
-	said := make(chan error, 1)
+	said := make(chan struct{})
 	go func() {
-		said <- tls.Client(near, &tls.Config{ServerName: name, MinVersion: tls.VersionTLS13}).Handshake()
+		defer close(said)
+		_ = tls.Client(near, &tls.Config{ServerName: name, MinVersion: tls.VersionTLS13}).Handshake()
 	}()
 	record := make([]byte, 1<<14)
 	n, err := io.ReadAtLeast(far, record, recordHeader)
@@ -39,7 +40,7 @@ func hello(name string, want kind) ([]byte, error) {
 		n += more
 	}
 	_ = far.Close()  // so that the handshake fails, which is all that is left of it
-	_ = near.Close() //
+	_ = near.Close()
 	<-said
 	if err == nil && n != recordLength(record) {
 		err = errors.New("it is not one record")
