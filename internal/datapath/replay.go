@@ -37,14 +37,13 @@ func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
 	}
 	near := d.carrier.near
 	d.mutex.Unlock()
-	if near == 0 && mode == XDP { // as there is no carrier
+	if mode == XDP {
 		return d.replayFrames(ifindex, frame, times, hairpin)
 	}
 	return d.replayBuffers(near, frame, times, hairpin)
 }
 
-// replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place. The
-// kernel makes a pool of pages for each such run, which takes it longer than all that becomes of the frame.
+// replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place.
 func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bool) error {
 	program, err := d.Entry(XDP, true, false)
 	if hairpin {
@@ -65,8 +64,7 @@ func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bo
 
 var errNoCarrier = errors.New("there are no interfaces to send frames again by")
 
-// replayBuffers sends it through the pair of interfaces of our own, whose program is that of tcx also where the others are of
-// XDP.
+// replayBuffers sends it through the pair of interfaces of our own, as only real socket buffers leave by tcx.
 func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool) error {
 	if near == 0 {
 		return errNoCarrier
