@@ -39,7 +39,7 @@ func hello(name string, want kind) ([]byte, error) {
 		more, err = io.ReadAtLeast(far, record[n:], recordLength(record)-n)
 		n += more
 	}
-	_ = far.Close()  // so that the handshake fails, which is all that is left of it
+	_ = far.Close() // so that the handshake fails, which is all that is left of it
 	_ = near.Close()
 	<-said
 	if err == nil && n != recordLength(record) {
