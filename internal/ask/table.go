@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/model"
 	nfask "github.com/realmgate/realmgate/internal/nf/ask"
 	"github.com/realmgate/realmgate/internal/web/hello"
@@ -48,7 +49,7 @@ type flow struct {
 	of      nfask.Flow
 	begun   uint32
 	ifindex int
-	packets []packet
+	packets []ipv4.Packet
 	octets  int
 	stream  *hello.Stream // of TCP, where the program sees bytes
 	until   model.Instant // it has to be decided; of one that is over, it is known
@@ -63,9 +64,9 @@ func (f *flow) data(bytes bool) []byte {
 	case f.stream != nil:
 		return f.stream.Bytes()
 	case bytes:
-		return f.packets[0].payload
+		return f.packets[0].Payload
 	}
-	return f.packets[0].ip
+	return f.packets[0].IP
 }
 
 // table has the flows of a function that wait for a verdict. It does no I/O but by line and plane, and reads no clock.
@@ -74,8 +75,8 @@ type table struct {
 	timeout time.Duration
 	line    line
 	plane   plane
-	ask     func(*flow)                                        // has the program asked; it does not wait
-	again   func(ifindex int, p *packet) (taken bool, _ error) // sends again what is another's to send again
+	ask     func(*flow)                              // has the program asked; it does not wait
+	again   func(*ipv4.Packet) (taken bool, _ error) // sends again what is another's to send again
 
 	next   uint64
 	flows  map[nfask.Flow]*flow
@@ -89,17 +90,16 @@ type table struct {
 func newTable(bytes bool, timeout time.Duration, l line, p plane, ask func(*flow)) *table {
 	return &table{
 		bytes: bytes, timeout: timeout, line: l, plane: p, ask: ask, flows: map[nfask.Flow]*flow{}, ids: map[uint64]*flow{},
-		source: map[netip.Addr]int{}, again: func(int, *packet) (bool, error) { return false, nil },
+		source: map[netip.Addr]int{}, again: func(*ipv4.Packet) (bool, error) { return false, nil },
 	}
 }
 
 // hear takes a frame in that is held.
 func (t *table) hear(held nfask.Frame, now model.Instant) error {
-	p, err := parsePacket(held.Octets)
+	packets, err := parsePackets(held.Octets, held.Each)
 	if err != nil {
 		return nil // damaged on its way
 	}
-	packets := p.split(held.Each)
 	f := t.flows[held.Flow]
 	if f != nil && f.begun != held.Begun { // another connection by the same ports
 		t.forget(f)
@@ -119,18 +119,18 @@ func (t *table) hear(held nfask.Frame, now model.Instant) error {
 }
 
 // add has packets wait, and asks as soon as there is something to see.
-func (t *table) add(f *flow, packets []packet, now model.Instant) error {
+func (t *table) add(f *flow, packets []ipv4.Packet, now model.Instant) error {
 	for _, p := range packets {
 		if len(f.packets) == mostFrames {
 			return nil // its sender sends it again
 		}
 		f.packets = append(f.packets, p)
-		f.octets += len(p.frame)
-		t.octets += len(p.frame)
+		f.octets += len(p.Frame)
+		t.octets += len(p.Frame)
 		if f.stream == nil {
 			continue
 		}
-		if err := f.stream.Add(p.sequence, p.payload); err != nil { // two say different things of the same octets
+		if err := f.stream.Add(p.Sequence, p.Payload); err != nil { // two say different things of the same octets
 			return t.decide(f, nfask.Failed, 0, now)
 		}
 	}
@@ -193,17 +193,17 @@ func (t *table) decide(f *flow, says nfask.Says, mark uint8, now model.Instant) 
 		return err
 	}
 	err := t.replay(f, packets)
-	if says == nfask.Drop && t.bytes && packets[0].tcp {
+	if says == nfask.Drop && t.bytes && packets[0].Protocol() == ipv4.TCP {
 		err = errors.Join(err, t.end(f, &packets[0]))
 	}
 	return err
 }
 
-func (t *table) replay(f *flow, packets []packet) (err error) {
+func (t *table) replay(f *flow, packets []ipv4.Packet) (err error) {
 	for i := range packets {
-		taken, failed := t.again(f.ifindex, &packets[i])
+		taken, failed := t.again(&packets[i])
 		if !taken && failed == nil {
-			failed = t.send(f, packets[i].frame)
+			failed = t.send(f, packets[i].Frame)
 		}
 		err = errors.Join(err, failed)
 	}
@@ -218,15 +218,14 @@ func (t *table) send(f *flow, frame []byte) error {
 	return t.plane.Replay(f.ifindex, frame, 1)
 }
 
-// end resets a connection that is open at both ends: neither would hear of the other again.
-func (t *table) end(f *flow, p *packet) error {
-	first := *p
-	first.sequence = f.begun // what came first need not be the first
+// end resets a connection that is open at both ends, by a packet of it: neither would hear of the other again. What came first need
+// not be the first of its stream.
+func (t *table) end(f *flow, p *ipv4.Packet) error {
 	back := t.plane.Send
 	if f.of.Direction == model.Out {
 		back = t.plane.SendInside
 	}
-	return errors.Join(t.send(f, first.reset()), back(f.ifindex, first.refusal()))
+	return errors.Join(t.send(f, reset(p, f.begun)), back(f.ifindex, refusal(p)))
 }
 
 func (t *table) begin(held nfask.Frame, now model.Instant) *flow {

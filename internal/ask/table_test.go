@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 	nfask "github.com/realmgate/realmgate/internal/nf/ask"
@@ -169,14 +170,14 @@ func TestDroppedStreamIsReset(t *testing.T) {
 	on = on.Change(func(p *packets.Packet) { p.TCP.Sequence, p.TCP.Acknowledge = begun, 77 })
 	back = back.Change(func(p *packets.Packet) { p.TCP.Sequence, p.TCP.Acknowledge = 77, 0 })
 	for i, want := range []packets.Packet{on, back} {
-		got, err := parsePacket(w.sent[2+i])
+		got, err := ipv4.Parse(w.sent[2+i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		of, _ := parsePacket(want.Bytes())
-		sameEnds := bytes.Equal(got.ip[12:20], of.ip[12:20]) && bytes.Equal(got.transport()[:14], of.transport()[:14])
-		if !sameEnds || fold(got.pseudoSum()+sum(got.transport())) != 0xffff || fold(sum(got.ip[:got.header])) != 0xffff {
-			t.Errorf("reset %d is %x, want %x", i, got.ip, of.ip)
+		of, _ := ipv4.Parse(want.Bytes())
+		sameEnds := bytes.Equal(got.IP[12:20], of.IP[12:20]) && bytes.Equal(got.Transport()[:14], of.Transport()[:14])
+		if !sameEnds || !isWhole(got.Frame) {
+			t.Errorf("reset %d is %x, want %x", i, got.IP, of.IP)
 		}
 	}
 }
@@ -249,7 +250,7 @@ func TestOthersFrames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
 	taken := errors.New("not now")
-	w.again = func(int, *packet) (bool, error) { return true, taken }
+	w.again = func(*ipv4.Packet) (bool, error) { return true, taken }
 	w.hold(nfask.Frame{Octets: make([]byte, 60)})
 	w.did("no packet")
 	w.hold(says(from(1), 0, "some"))
@@ -265,28 +266,35 @@ func TestAggregate(t *testing.T) {
 	w := newWorld(t, true)
 	f := says(from(1), 0, "ABCDEFGHIJ")
 	f.Each = 4
-	f.Octets[47] |= flagFIN | flagPSH
+	f.Octets[47] |= ipv4.FIN | ipv4.PSH
 	w.hold(f)
 	w.says(1, "accept")
 	w.did("three", "ask 1", "answer 2 mark 9", "replay", "replay", "replay")
 	var all string
 	for i, frame := range w.sent {
-		p, err := parsePacket(frame)
-		if err != nil || p.sequence != begun+uint32(len(all)) || fold(p.pseudoSum()+sum(p.transport())) != 0xffff || fold(sum(p.ip[:p.header])) != 0xffff {
+		p, err := ipv4.Parse(frame)
+		if err != nil || p.Sequence != begun+uint32(len(all)) || !isWhole(frame) {
 			t.Errorf("packet %d is %x, %v", i, frame, err)
 		}
-		if last := i == 2; (p.transport()[13]&(flagFIN|flagPSH) != 0) != last {
-			t.Errorf("packet %d has flags %x", i, p.transport()[13])
+		if last := i == 2; p.Has(ipv4.FIN|ipv4.PSH) != last {
+			t.Errorf("packet %d has flags %x", i, p.Transport()[13])
 		}
-		all += string(p.payload)
+		all += string(p.Payload)
 	}
 	if all != "ABCDEFGHIJ" || w.seen[0] != all {
 		t.Errorf("sent again were %q, seen %q", all, w.seen[0])
 	}
-	p, _ := parsePacket(says(from(1), 0, "ABC").Octets)
-	want := slices.Clone(p.frame)
-	p.transport()[16], p.transport()[17] = byte(fold(p.pseudoSum())>>8), byte(fold(p.pseudoSum()))
-	if p.complete(); !bytes.Equal(p.frame, want) {
-		t.Errorf("completed to %x, want %x", p.frame, want)
+	octets := says(from(1), 0, "ABC").Octets
+	want := slices.Clone(octets)
+	p, _ := ipv4.Parse(octets)
+	p.Leave()
+	if list, err := parsePackets(octets, 0); err != nil || !bytes.Equal(list[0].Frame, want) {
+		t.Errorf("completed to %x, want %x", octets, want)
 	}
+}
+
+// isWhole reports whether lengths and checksums are right.
+func isWhole(frame []byte) bool {
+	p, err := packets.Parse(frame)
+	return err == nil && bytes.Equal(p.Bytes(), frame)
 }

@@ -14,5 +14,5 @@ func (s *Service) Again(flow model.Tuple) (bool, error) {
 	if c == nil || c.phase != phaseConnecting {
 		return false, nil
 	}
-	return true, s.table.kernel.Replay(c.ifindex, c.first.frame, 1)
+	return true, s.table.kernel.Replay(c.ifindex, c.first.Frame, 1)
 }

@@ -36,8 +36,8 @@ func TestParseSegments(t *testing.T) {
 			t.Fatalf("%s: %d segments, want %d: %v", name, len(list), len(want), err)
 		}
 		for i, s := range list {
-			if !slices.Equal(s.frame, want[i]) {
-				t.Errorf("%s: segment %d is\n% x, want\n% x", name, i, s.frame, want[i])
+			if !slices.Equal(s.Frame, want[i]) {
+				t.Errorf("%s: segment %d is\n% x, want\n% x", name, i, s.Frame, want[i])
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
@@ -26,9 +27,9 @@ type attempt struct {
 }
 
 // add takes a datagram in, and reads the name.
-func (a *attempt) add(d datagram) (string, error) {
-	a.frames = append(a.frames, d.frame)
-	return a.initials.Add(d.payload)
+func (a *attempt) add(d ipv4.Packet) (string, error) {
+	a.frames = append(a.frames, d.Frame)
+	return a.initials.Add(d.Payload)
 }
 
 // open has the datagrams go to their host, in the order in which they came: the first one opens the session. The answer stays

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
@@ -52,7 +53,7 @@ func (t *attempts) hear(e *datapath.WebEvent) error {
 	return errors.Join(errs...)
 }
 
-func (t *attempts) datagram(e *datapath.WebEvent, d datagram) error {
+func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
 	a := t.all[e.Flow]
 	if a == nil {
 		network := networkOf(e.Flow.Source.Addr())
@@ -68,7 +69,7 @@ func (t *attempts) datagram(e *datapath.WebEvent, d datagram) error {
 	}
 	switch a.phase {
 	case phaseOpen:
-		return t.kernel.Replay(a.ifindex, d.frame, 1)
+		return t.kernel.Replay(a.ifindex, d.Frame, 1)
 	case phaseOver:
 		return nil
 	}

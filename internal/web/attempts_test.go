@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -249,15 +250,17 @@ func TestDatagramFrames(t *testing.T) {
 	frame := frameOf(client(113, 1, 50000), "some data")
 	for n := range frame {
 		if list, err := parseDatagrams(frame[:n], 0); err == nil {
-			t.Errorf("%d of %d octets are %q", n, len(frame), list[0].payload)
+			t.Errorf("%d of %d octets are %q", n, len(frame), list[0].Payload)
 		}
 	}
 	partial := slices.Clone(frame)
-	ip := partial[linkHeader:]
-	sum := fold(pseudoSum(ip[:ipHeader], len(ip)-ipHeader))
-	ip[ipHeader+6], ip[ipHeader+7] = byte(sum>>8), byte(sum)
+	left, err := ipv4.Parse(partial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.Leave()
 	list, err := parseDatagrams(partial, 0)
-	if err != nil || !slices.Equal(list[0].frame, frame) {
+	if err != nil || !slices.Equal(list[0].Frame, frame) {
 		t.Errorf("a checksum that is left to an interface is not filled in: %v", err)
 	}
 	wrong := slices.Clone(frame)
@@ -266,7 +269,7 @@ func TestDatagramFrames(t *testing.T) {
 		t.Error("a wrong checksum is taken for a right one")
 	}
 	none := slices.Clone(wrong)
-	copy(none[linkHeader+ipHeader+6:], []byte{0, 0})
+	copy(none[ipv4.LinkHeader+ipv4.IPHeader+6:], []byte{0, 0})
 	if _, err := parseDatagrams(none, 0); err != nil {
 		t.Errorf("without a checksum: %v", err)
 	}
@@ -274,9 +277,9 @@ func TestDatagramFrames(t *testing.T) {
 		list, err := parseDatagrams(slices.Clone(frame), each)
 		whole := ""
 		for _, d := range list {
-			whole += string(d.payload)
-			if _, again := parseDatagrams(d.frame, 0); again != nil || len(d.payload) > each {
-				t.Errorf("each %d: %v, %d octets", each, again, len(d.payload))
+			whole += string(d.Payload)
+			if _, again := parseDatagrams(d.Frame, 0); again != nil || len(d.Payload) > each {
+				t.Errorf("each %d: %v, %d octets", each, again, len(d.Payload))
 			}
 		}
 		if err != nil || whole != "some data" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
@@ -74,26 +75,26 @@ type kernel interface {
 }
 
 // begun is its client's first number.
-func (c *connection) begun() uint32 { return c.first.sequence - 1 }
+func (c *connection) begun() uint32 { return c.first.Sequence - 1 }
 
 // has reports whether a segment is of this connection, and not of another by the same port: it acknowledges the same number of
 // ours, and its own is within what a client may send before its host has answered. What the data plane takes for the first
 // segment of a connection may be a later one, with a chance of one in 4,096 (bpf/handshake/syn_cookie.h).
 func (c *connection) has(s segment) bool {
-	return s.acknowledges == c.first.acknowledges && s.sequence-c.first.sequence < hello.MaxBytes
+	return s.acknowledges == c.first.acknowledges && s.Sequence-c.first.Sequence < hello.MaxBytes
 }
 
 // add takes a segment in that came before the connection was a session.
 func (c *connection) add(s segment) error {
-	again := len(c.frames) > 0 && s.sequence == c.first.sequence && len(s.payload) <= len(c.first.payload)
+	again := len(c.frames) > 0 && s.Sequence == c.first.Sequence && len(s.Payload) <= len(c.first.Payload)
 	if !again {
-		if offset := s.sequence - c.first.sequence; len(c.frames) == mostFrames || offset >= hello.MaxBytes {
+		if offset := s.Sequence - c.first.Sequence; len(c.frames) == mostFrames || offset >= hello.MaxBytes {
 			return nil // its sender sends it again, or has sent more than it may
 		}
-		c.frames = append(c.frames, s.frame)
-		c.framed += len(s.frame)
+		c.frames = append(c.frames, s.Frame)
+		c.framed += len(s.Frame)
 	}
-	err := c.stream.Add(s.sequence, s.payload)
+	err := c.stream.Add(s.Sequence, s.Payload)
 	c.octets = c.framed + c.stream.Size()
 	return err
 }
@@ -104,7 +105,7 @@ func (c *connection) nudge(k kernel, s segment) error {
 	if !c.first.hasSACK() {
 		return nil
 	}
-	return k.Send(c.ifindex, s.selective(c.first.sequence, c.first.sequence+uint32(len(c.stream.Bytes()))))
+	return k.Send(c.ifindex, s.selective(c.first.Sequence, c.first.Sequence+uint32(len(c.stream.Bytes()))))
 }
 
 // name reads it.
@@ -112,7 +113,7 @@ func (c *connection) name() (string, error) {
 	stream := c.stream.Bytes()
 	kind, known := hello.Sniff(stream)
 	switch {
-	case len(stream) == 0 && c.first.tcp[13]&flagFIN != 0:
+	case len(stream) == 0 && c.first.Transport()[13]&ipv4.FIN != 0:
 		return "", hello.ErrNoName
 	case len(stream) == 0:
 		return "", hello.ErrShort
@@ -143,7 +144,7 @@ func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
 		times = 2
 	}
 	c.phase, c.until = phaseConnecting, event.At.Add(connectTime)
-	return k.Replay(c.ifindex, c.first.frame, times)
+	return k.Replay(c.ifindex, c.first.Frame, times)
 }
 
 // open sends all again that came meanwhile.
@@ -160,7 +161,7 @@ func (c *connection) open(k kernel, now model.Instant) error {
 // end has it come to nothing for a reason of ours: the first data are shown to the data plane once more, which counts them
 // for it.
 func (c *connection) end(k kernel, now model.Instant, reason model.Reason, words []byte) error {
-	err := errors.Join(c.give(k, now, reason), k.Replay(c.ifindex, c.first.frame, 1), c.tell(k, words))
+	err := errors.Join(c.give(k, now, reason), k.Replay(c.ifindex, c.first.Frame, 1), c.tell(k, words))
 	c.stream = nil
 	return err
 }
@@ -179,8 +180,8 @@ func (c *connection) give(k kernel, now model.Instant, reason model.Reason) erro
 // tell sends words and our end to the client, or an RST where there are none.
 func (c *connection) tell(k kernel, words []byte) error {
 	if words == nil {
-		return k.Send(c.ifindex, c.first.answer(flagRST, c.first.acknowledges, 0, nil))
+		return k.Send(c.ifindex, c.first.answer(ipv4.RST, c.first.acknowledges, 0, nil))
 	}
-	seen := c.first.sequence + uint32(len(c.stream.Bytes()))
-	return k.Send(c.ifindex, c.first.answer(flagPSH|flagACK|flagFIN, c.first.acknowledges, seen, words))
+	seen := c.first.Sequence + uint32(len(c.stream.Bytes()))
+	return k.Send(c.ifindex, c.first.answer(ipv4.PSH|ipv4.ACK|ipv4.FIN, c.first.acknowledges, seen, words))
 }

@@ -42,9 +42,9 @@ func (e *early) keep(flow model.Tuple, s segment, now model.Instant) {
 		e.of[flow] = of
 		e.network[network]++
 	}
-	octets := len(s.frame)
+	octets := len(s.Frame)
 	for _, other := range of.list {
-		if octets += len(other.frame); other.sequence == s.sequence {
+		if octets += len(other.Frame); other.Sequence == s.Sequence {
 			return // it comes again
 		}
 	}

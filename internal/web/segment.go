@@ -5,75 +5,49 @@ import (
 	"errors"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
 
-const (
-	linkHeader = 14
-	ipHeader   = 20
-	tcpHeader  = 20
-
-	flagFIN = 0x01
-	flagRST = 0x04
-	flagPSH = 0x08
-	flagACK = 0x10
-)
-
-// segment is a frame with a TCP segment, and where its parts are.
+// segment is a frame with a TCP segment, and what it says.
 type segment struct {
-	frame        []byte
-	ip, tcp      []byte
-	payload      []byte
-	sequence     uint32
+	ipv4.Packet
 	acknowledges uint32
 	end          uint32 // behind its data and its FIN
 	stamped      bool
 	value, echo  uint32 // its timestamps
 }
 
-var errFrame = errors.New("the frame holds no whole TCP segment")
+var (
+	errSegment  = errors.New("the frame holds no TCP segment")
+	errChecksum = errors.New("the checksum is wrong")
+)
 
-// parseSegment reads a frame, which it completes: a sender that leaves the checksum to an interface has written that of the
-// pseudo-header alone, and nothing fills it when the frame is sent again.
-func parseSegment(frame []byte) (segment, error) {
-	if len(frame) < linkHeader+ipHeader+tcpHeader || frame[linkHeader]>>4 != 4 {
-		return segment{}, errFrame
+// parseSegments reads a frame, which it completes. It may be an aggregate, of segments of each octets.
+func parseSegments(octets []byte, each int) (list []segment, _ error) {
+	whole, err := ipv4.Parse(octets)
+	switch {
+	case err != nil:
+		return nil, err
+	case whole.Protocol() != ipv4.TCP:
+		return nil, errSegment
+	case !whole.Complete():
+		return nil, errChecksum
 	}
-	ip := frame[linkHeader:]
-	header, total := int(ip[0]&15)*4, int(binary.BigEndian.Uint16(ip[2:]))
-	if header < ipHeader || total > len(ip) || total < header+tcpHeader {
-		return segment{}, errFrame
+	for _, p := range whole.Divide(each) {
+		list = append(list, newSegment(p))
 	}
-	s := segment{frame: frame[:linkHeader+total], ip: ip[:header], tcp: ip[header:total]}
-	offset := int(s.tcp[12]>>4) * 4
-	if offset < tcpHeader || offset > len(s.tcp) {
-		return segment{}, errFrame
-	}
-	if err := complete(s.tcp[16:18], pseudoSum(s.ip, len(s.tcp)), s.tcp); err != nil {
-		return segment{}, err
-	}
-	s.payload = s.tcp[offset:]
-	s.sequence, s.acknowledges = binary.BigEndian.Uint32(s.tcp[4:]), binary.BigEndian.Uint32(s.tcp[8:])
-	s.end = s.sequence + uint32(len(s.payload))
-	if s.tcp[13]&flagFIN != 0 {
-		s.end++
-	}
-	s.readTimestamps(s.tcp[tcpHeader:offset])
-	return s, nil
+	return list, nil
 }
 
-var errChecksum = errors.New("the checksum is wrong")
-
-// complete checks the checksum of all, in which field is, and fills it where it is that of the pseudo-header.
-func complete(field []byte, pseudo uint32, all []byte) error {
-	switch {
-	case fold(pseudo+sum(all)) == 0xffff:
-	case binary.BigEndian.Uint16(field) == fold(pseudo):
-		binary.BigEndian.PutUint16(field, checksum(sum(all)))
-	default:
-		return errChecksum
+func newSegment(p ipv4.Packet) segment {
+	tcp := p.Transport()
+	s := segment{Packet: p, acknowledges: binary.BigEndian.Uint32(tcp[8:]), end: p.Sequence + uint32(len(p.Payload))}
+	if p.Has(ipv4.FIN) {
+		s.end++
 	}
-	return nil
+	s.readTimestamps(tcp[ipv4.TCPHeader : len(tcp)-len(p.Payload)])
+	return s
 }
 
 // readTimestamps finds them among the options (RFC 7323 section 3.2).
@@ -111,7 +85,7 @@ func (s *segment) window() uint16 {
 // selective acknowledges what comes after the client's first number selectively, up to but not including end, and no other way.
 func (s *segment) selective(from, end uint32) []byte {
 	block := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 5, 10}, from), end)
-	return s.write(block, nil, flagACK, s.window(), s.acknowledges, from)
+	return s.write(block, nil, ipv4.ACK, s.window(), s.acknowledges, from)
 }
 
 // answer is a segment to who sent s.
@@ -125,54 +99,31 @@ func (s *segment) write(options, data []byte, flags byte, window uint16, sequenc
 		stamps := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, s.echo), s.value)
 		options = append(stamps, options...)
 	}
-	length := ipHeader + tcpHeader + len(options) + len(data)
-	out := make([]byte, linkHeader+length)
-	copy(out, s.frame[6:12])
-	copy(out[6:], s.frame[:6])
-	copy(out[12:], s.frame[12:14])
-	ip := out[linkHeader:]
-	ip[0] = 4<<4 | ipHeader/4
-	binary.BigEndian.PutUint16(ip[2:], uint16(length))
+	out := make([]byte, ipv4.LinkHeader+ipv4.IPHeader+ipv4.TCPHeader+len(options)+len(data))
+	copy(out, s.Frame[6:12])
+	copy(out[6:], s.Frame[:6])
+	copy(out[12:], s.Frame[12:14])
+	ip := out[ipv4.LinkHeader:]
+	ip[0] = 4<<4 | ipv4.IPHeader/4
 	ip[6] = 0x40 // don't fragment
 	ip[8] = 64
-	ip[9] = 6
-	copy(ip[12:], s.ip[16:20])
-	copy(ip[16:], s.ip[12:16])
-	binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip[:ipHeader])))
-	tcp := ip[ipHeader:]
-	copy(tcp, s.tcp[2:4])
-	copy(tcp[2:], s.tcp[:2])
+	ip[9] = ipv4.TCP
+	copy(ip[12:], s.IP[16:20])
+	copy(ip[16:], s.IP[12:16])
+	tcp, of := ip[ipv4.IPHeader:], s.Transport()
+	copy(tcp, of[2:4])
+	copy(tcp[2:], of[:2])
 	binary.BigEndian.PutUint32(tcp[4:], sequence)
 	binary.BigEndian.PutUint32(tcp[8:], acknowledges)
-	tcp[12] = byte((tcpHeader + len(options)) / 4 << 4)
+	tcp[12] = byte((ipv4.TCPHeader + len(options)) / 4 << 4)
 	tcp[13] = flags
 	binary.BigEndian.PutUint16(tcp[14:], window)
-	copy(tcp[tcpHeader:], options)
-	copy(tcp[tcpHeader+len(options):], data)
-	binary.BigEndian.PutUint16(tcp[16:], ^fold(pseudoSum(ip[:ipHeader], len(tcp))+sum(tcp)))
+	copy(tcp[ipv4.TCPHeader:], options)
+	copy(tcp[ipv4.TCPHeader+len(options):], data)
+	p := ipv4.Packet{Frame: out, IP: ip, Header: ipv4.IPHeader}
+	p.Seal()
 	return out
 }
-
-// sum adds octets up as RFC 1071 does, but for the fold; 64 KiB at most.
-func sum(octets []byte) (total uint32) {
-	for ; len(octets) > 1; octets = octets[2:] {
-		total += uint32(octets[0])<<8 | uint32(octets[1])
-	}
-	if len(octets) == 1 {
-		total += uint32(octets[0]) << 8
-	}
-	return total
-}
-
-func fold(total uint32) uint16 {
-	for total > 0xffff {
-		total = total>>16 + total&0xffff
-	}
-	return uint16(total)
-}
-
-// pseudoSum is that of the pseudo-header (RFC 9293 section 3.1).
-func pseudoSum(ip []byte, length int) uint32 { return sum(ip[12:20]) + uint32(ip[9]) + uint32(length) }
 
 // isFar reports whether the client's round trip is longer than a host's own network, whose own sample would be the gateway's
 // then: by the timestamp of ours that its first segment echoes, which counts about milliseconds, or by nothing that is known.

@@ -90,7 +90,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		c = nil
 	}
 	var errs error
-	again := c != nil && s.sequence == c.first.sequence
+	again := c != nil && s.Sequence == c.first.Sequence
 	if c == nil {
 		if kind != datapath.WebFirst {
 			t.early.keep(e.Flow, s, e.At)
@@ -105,7 +105,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 	}
 	switch c.phase {
 	case phaseOpen:
-		return t.kernel.Replay(c.ifindex, s.frame, 1)
+		return t.kernel.Replay(c.ifindex, s.Frame, 1)
 	case phaseOver:
 		return nil
 	}
@@ -127,7 +127,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 
 // add takes a segment of a connection in, if there is room for it: else its client sends it again.
 func (t *table) add(c *connection, s segment) error {
-	if !t.holds(c, len(s.frame)) {
+	if !t.holds(c, len(s.Frame)) {
 		return nil
 	}
 	before := c.octets
@@ -181,8 +181,8 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 func (t *table) postpone(c *connection, now model.Instant) error {
 	t.counts.Full++
 	for _, frame := range c.frames[1:] {
-		if s, err := parseSegment(frame); err == nil {
-			t.early.keep(c.flow, s, now)
+		if list, err := parseSegments(frame, 0); err == nil {
+			t.early.keep(c.flow, list[0], now)
 		}
 	}
 	return t.forget(c)
@@ -197,7 +197,7 @@ func (t *table) end(c *connection, now model.Instant, reason model.Reason, words
 
 // begin has a connection wait.
 func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
-	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, stream: hello.NewStream(s.sequence), began: e.At, until: e.At + model.Instant(t.patience())}
+	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, stream: hello.NewStream(s.Sequence), began: e.At, until: e.At + model.Instant(t.patience())}
 	t.all[c.flow] = c
 	t.take(c.flow.Source.Addr())
 	t.queue(c, &t.reading)

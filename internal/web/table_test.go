@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -291,32 +292,39 @@ func TestFrames(t *testing.T) {
 	whole := frame(flowOf(visitor), 0, "GET /", func(p *packets.Packet) {
 		p.TCP.Options = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, 11), 22)
 	})
-	s, err := parseSegment(slices.Clone(whole))
-	if err != nil || string(s.payload) != "GET /" || s.sequence != begun+1 || s.acknowledges != cookie+1 || !s.stamped || s.value != 11 || s.echo != 22 {
+	list, err := parseSegments(slices.Clone(whole), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := list[0]
+	if string(s.Payload) != "GET /" || s.Sequence != begun+1 || s.acknowledges != cookie+1 || !s.stamped || s.value != 11 || s.echo != 22 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if !s.isFar(23) || s.isFar(22) {
 		t.Error("the round trip is not read")
 	}
 	partial := slices.Clone(whole)
-	ip := partial[linkHeader:]
-	binary.BigEndian.PutUint16(ip[ipHeader+16:], fold(pseudoSum(ip[:ipHeader], len(ip)-ipHeader)))
-	if s, err = parseSegment(partial); err != nil || !slices.Equal(s.frame, whole) {
-		t.Errorf("% x, %v", s.frame, err)
+	left, err := ipv4.Parse(partial)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for at := linkHeader + ipHeader; at < len(whole); at++ {
+	left.Leave()
+	if list, err = parseSegments(partial, 0); err != nil || !slices.Equal(list[0].Frame, whole) {
+		t.Errorf("% x, %v", partial, err)
+	}
+	for at := ipv4.LinkHeader + ipv4.IPHeader; at < len(whole); at++ {
 		damaged := slices.Clone(whole)
 		damaged[at] ^= 0x10
-		if _, err := parseSegment(damaged); err == nil {
+		if _, err := parseSegments(damaged, 0); err == nil {
 			t.Errorf("damaged at %d it is taken", at)
 		}
 	}
 	for length := range whole {
-		if _, err := parseSegment(slices.Clone(whole[:length])); err == nil {
+		if _, err := parseSegments(slices.Clone(whole[:length]), 0); err == nil {
 			t.Errorf("%d octets of it are taken", length)
 		}
 	}
-	answer := s.answer(flagRST, 5, 6, nil)
+	answer := s.answer(ipv4.RST, 5, 6, nil)
 	p, err := packets.Parse(answer)
 	if err != nil || !slices.Equal(p.Bytes(), answer) || p.Ethernet.Destination != packets.RouterMAC || p.Ethernet.Source != packets.GatewayPublicMAC {
 		t.Errorf("%s, %v", p, err)
