@@ -42,8 +42,11 @@ func newAsker(name string, settings nfask.Settings) *Asker {
 	return &Asker{Line: nfask.NewLine(settings.First == nfask.Bytes), name: name, config: settings}
 }
 
-// start has the program asked until ctx ends, or end is called.
+// start has the program asked until ctx ends, or end is called, unless somebody does.
 func (a *Asker) start(ctx context.Context, o *Options) {
+	if a.stop != nil {
+		return
+	}
 	own, stop := context.WithCancel(ctx)
 	a.stop, a.log = stop, o.Log
 	a.ended.Go(func() {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/lifecycle"
@@ -54,88 +53,26 @@ func Make(chains []settings.Chain, before Set, name Name) Set {
 	return all
 }
 
-// close gives up those that others do not have.
-func (s Set) close(but Set) {
-	for name, a := range s {
-		if but[name] != a {
-			a.end()
-			a.Line.Close()
-		}
-	}
-}
-
 // Service has the programs of the set in force asked. Call New.
 type Service struct {
-	Options
-
-	mutex   sync.Mutex      // guards what follows
-	current Set             // in force
-	asking  context.Context // nil while the daemon does not serve
+	lifecycle.Workers[Set, *Asker]
 }
 
 // New makes a service without programs.
-func New(o Options) *Service { return &Service{Options: o} }
+func New(o Options) *Service {
+	return &Service{lifecycle.Workers[Set, *Asker]{
+		Start: func(ctx context.Context, a *Asker) { a.start(ctx, &o) }, End: (*Asker).end, Close: func(a *Asker) { a.Line.Close() },
+	}}
+}
 
 // Prepare makes the set of a configuration. It takes over what stays.
 func (s *Service) Prepare(chains []settings.Chain, name Name) (Set, lifecycle.Change) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	before := s.current
-	next := Make(chains, before, name)
-	return next, lifecycle.Change{
-		Settle: func() {
-			s.mutex.Lock()
-			defer s.mutex.Unlock()
-			before.close(next)
-			s.current = next
-			s.start()
-		},
-		Discard: func() { next.close(before) },
-	}
-}
-
-// Run has the programs asked until ctx ends.
-func (s *Service) Run(ctx context.Context) error {
-	s.mutex.Lock()
-	s.asking = ctx
-	s.start()
-	s.mutex.Unlock()
-	<-ctx.Done()
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.asking = nil
-	for _, a := range s.current {
-		a.end()
-	}
-	return nil
-}
-
-// Stop gives up the set in force, when no reload goes on any more.
-func (s *Service) Stop() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.current.close(nil)
-	s.current = nil
-	return nil
-}
-
-// start has those asked that nobody asks yet. Under the lock.
-func (s *Service) start() {
-	if s.asking == nil {
-		return
-	}
-	for _, a := range s.current {
-		if a.stop == nil {
-			a.start(s.asking, &s.Options)
-		}
-	}
+	return s.Workers.Prepare(func(before Set) Set { return Make(chains, before, name) })
 }
 
 // Report says which programs are away.
 func (s *Service) Report(status *api.Status) error {
-	s.mutex.Lock()
-	set := s.current
-	s.mutex.Unlock()
+	set := s.Current()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if err := set[name].away(); err != nil {
 			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: its program is away, and flows go by its key fail: %v", name, err))

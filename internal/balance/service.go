@@ -70,25 +70,11 @@ func Make(chains []settings.Chain, before Set, name Name) Set {
 	return all
 }
 
-// close gives up those that others do not have. Nobody asks their backends any more when
-// it returns.
-func (s Set) close(but Set) {
-	for name, b := range s {
-		if but[name] != b {
-			b.end()
-			b.Paths.Close()
-		}
-	}
-}
-
 // Service has the backends of the set in force asked. Call New.
 type Service struct {
+	lifecycle.Workers[Set, *Backends]
 	data Data
 	log  *slog.Logger
-
-	mutex   sync.Mutex      // guards what follows
-	current Set             // in force
-	asking  context.Context // nil while the daemon does not serve
 }
 
 // Data ends sessions. *datapath.Datapath is one.
@@ -100,68 +86,30 @@ type Data interface {
 func (s *Service) SetData(d Data) { s.data = d }
 
 // New makes a service without backends.
-func New(log *slog.Logger) *Service { return &Service{log: log} }
+func New(log *slog.Logger) *Service {
+	s := &Service{log: log}
+	s.Workers = lifecycle.Workers[Set, *Backends]{Start: s.ask, End: (*Backends).end, Close: func(b *Backends) { b.Paths.Close() }}
+	return s
+}
 
 // Prepare makes the set of a configuration. It takes over what is known of backends that stay.
 func (s *Service) Prepare(chains []settings.Chain, name Name) (Set, lifecycle.Change) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	before := s.current
-	next := Make(chains, before, name)
-	return next, lifecycle.Change{
-		Settle: func() {
-			s.mutex.Lock()
-			defer s.mutex.Unlock()
-			before.close(next)
-			s.current = next
-			s.ask()
-		},
-		Discard: func() { next.close(before) },
-	}
+	return s.Workers.Prepare(func(before Set) Set { return Make(chains, before, name) })
 }
 
-// Run has the backends asked until ctx ends. What is known of them stays for a reload that still goes on.
-func (s *Service) Run(ctx context.Context) error {
-	s.mutex.Lock()
-	s.asking = ctx
-	s.ask()
-	s.mutex.Unlock()
-	<-ctx.Done()
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.asking = nil
-	for _, b := range s.current {
-		b.end()
-	}
-	return nil
-}
-
-// Stop gives up the set in force, when no reload goes on any more.
-func (s *Service) Stop() error {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.current.close(nil)
-	s.current = nil
-	return nil
-}
-
-// ask has those asked that nobody asks yet. Under the lock.
-func (s *Service) ask() {
-	if s.asking == nil {
+// ask has backends asked, unless somebody does.
+func (s *Service) ask(ctx context.Context, b *Backends) {
+	if b.stop != nil || !b.config.Checked {
 		return
 	}
-	for _, b := range s.current {
-		if b.stop != nil || !b.config.Checked {
-			continue
-		}
-		var own context.Context
-		own, b.stop = context.WithCancel(s.asking)
-		for place := range b.config.Backends {
-			b.ended.Go(func() { s.watch(own, b, place) })
-		}
+	var own context.Context
+	own, b.stop = context.WithCancel(ctx)
+	for place := range b.config.Backends {
+		b.ended.Go(func() { s.watch(own, b, place) })
 	}
 }
 
+// end waits until nobody asks them any more.
 func (b *Backends) end() {
 	if b.stop != nil {
 		b.stop()
@@ -280,9 +228,7 @@ func (s Set) Backends(name string) (list []api.Backend) {
 
 // Report says which functions have backends that are down.
 func (s *Service) Report(status *api.Status) error {
-	s.mutex.Lock()
-	set := s.current
-	s.mutex.Unlock()
+	set := s.Current()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if up, all := set[name].Up(); up < all {
 			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show", name, all-up, all))

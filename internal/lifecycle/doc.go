@@ -5,5 +5,8 @@
 // each commits, and where one fails those before it roll back, the last first; and when all have committed each settles,
 // the last first, which cannot fail.
 //
-// The package keeps no state. Whoever applies changes applies one at a time.
+// Workers are what several services have alike: something in the background for each function of a kind, which a reload leaves
+// alone where its part stays.
+//
+// A list keeps no state; Workers have a lock. Whoever applies changes applies one at a time.
 package lifecycle
