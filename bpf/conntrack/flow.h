@@ -170,7 +170,7 @@ static __always_inline void session_fill(struct session *session, const struct f
 		session->holds.web.name = flow->name;
 	} else if (flow->origin == ORIGIN_COOKIE) {
 		session_offer(session, flow);
-		session->holds.offered.name = flow->binding;
+		session->holds.cookie.binding = flow->binding;
 	} else {
 		session->holds.mapping.slot = flow->mapping;
 	}

@@ -196,7 +196,7 @@ static __always_inline bool session_is_lent(__u8 origin)
 /* The slot of the binding that a session from the pool has. */
 static __always_inline __u32 session_binding(const struct session *session)
 {
-	return session->origin == ORIGIN_COOKIE ? session->holds.web.name : session->holds.pool.binding;
+	return session->origin == ORIGIN_COOKIE ? session->holds.cookie.binding : session->holds.pool.binding;
 }
 
 static __always_inline bool session_has_mapping(__u8 origin)

@@ -88,7 +88,7 @@ union holds {
 	struct {
 		__u32 number;	 /* our first one, the cookie */
 		__u32 begun;	 /* its client's first one */
-		__u32 name : 24; /* number of the name that it asked for (web), slot of its binding (cookie) */
+		__u32 name : 24; /* number of the name that it asked for, ORIGIN_WEB */
 		__u32 client_scale : 4;
 		__u32 timestamps : 1; /* its client has sent some */
 		__u32 spare : 3;
@@ -100,6 +100,11 @@ union holds {
 		__u32 client_scale : 4; /* of windows, HANDSHAKE_NONE: none */
 		__u32 host_scale : 4;
 	} web; /* ORIGIN_WEB, ORIGIN_COOKIE */
+	struct {
+		__u32 as_above[2];
+		__u32 binding : 24; /* its slot, where one by name has that */
+		__u32 scales : 8;   /* as above */
+	} cookie;		    /* ORIGIN_COOKIE, tentative or not */
 	struct {
 		__u32 owner;  /* session that owns the guest entry, may be itself; 0: there was no room for one */
 		__u32 guests; /* sessions that refer to this one's guest entry, itself included */

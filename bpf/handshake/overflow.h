@@ -40,18 +40,12 @@ __noinline enum reason overflow_admit(struct flow *flow, __u32 generation)
 }
 
 /* The session from the pool that stands at the packet's tuple, 0 where there is none. */
-__noinline __u32 overflow_standing(const struct packet *packet)
+static __always_inline __u32 overflow_standing(const struct packet *packet)
 {
-	struct session_key key;
-	struct session *session;
-	__u32 number;
+	__u32 number = handshake_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
 
-	if (!packet)
-		return 0;
-	key = destination_key(&packet->tuple, KEY_OUTSIDE);
-	number = session_find_indexed(&key);
-	session = session_at(number);
-	return number && session && session_is_lent(session->origin) ? number : 0;
+	return session && session_is_lent(session->origin) ? number : 0;
 }
 
 /* The end of a packet that brings no cookie. */

@@ -67,19 +67,24 @@ __noinline int web_session_end(struct session *session, __u32 generation)
 	return 1;
 }
 
-/* The session by name that stands at the packet's tuple, 0 where there is none. */
-__noinline __u32 web_standing(const struct packet *packet)
+/* The session that stands at the packet's tuple, 0 where there is none. */
+__noinline __u32 handshake_standing(const struct packet *packet)
 {
 	struct session_key key;
-	struct session *session;
-	__u32 number;
 
 	if (!packet)
 		return 0;
 	key = destination_key(&packet->tuple, KEY_OUTSIDE);
-	number = session_find_indexed(&key);
-	session = session_at(number);
-	return number && session && session->origin == ORIGIN_WEB ? number : 0;
+	return session_find_indexed(&key);
+}
+
+/* The same, if it is by name. */
+static __always_inline __u32 web_standing(const struct packet *packet)
+{
+	__u32 number = handshake_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+
+	return session && session->origin == ORIGIN_WEB ? number : 0;
 }
 
 #define RESET_STANDS 3 /* ticks: more than half a second, and less than until a SYN comes again */
