@@ -94,10 +94,10 @@ func TestDifferential(t *testing.T) {
 func newDuel(t *testing.T, f model.Filtering, options ...option) *duel {
 	t.Helper()
 	const most = 3
-	// Few bindings, so that each has a long queue and a ring of 32.
+	// Few bindings, so that each has a long queue, and a ring in which settle leaves places.
 	few := func(s *setup) { s.ClientSessions, s.Bindings, s.Filtering = most, 8, f }
 	d := &duel{gateway: newGateway(t, append(options, few)...), model: newNAT(f), r: randomSource(t), ways: ways}
-	d.model.ring, d.model.most = 32, most
+	d.model.most = most
 	d.model.observe = d.observe
 	d.macs = d.interfaceMACs()
 	d.dry = d.dryRun(nil)
@@ -111,9 +111,7 @@ func (d *duel) fight(reasons ...model.Reason) {
 	d.t.Helper()
 	for d.step = range *steps {
 		d.once()
-		if d.step%20 == 0 {
-			d.settle()
-		}
+		d.settle()
 		if d.step%500 == 0 || d.step == *steps-1 {
 			if diff := d.model.compare(d.sessions()); diff != "" {
 				d.t.Fatalf("step %d: %s", d.step, diff)

@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -165,10 +166,18 @@ func (d *duel) shake() {
 	d.in(p)
 }
 
-// settle ends tentative sessions before their time does, as the model knows none.
+// settle ends tentative sessions before their time does, as the model knows none, and before a binding has no place for
+// another, as the model knows no cookies: overflow_test.go does. One step opens at most 4 of a binding, of whose ring the
+// data plane looks at 8 places.
 func (d *duel) settle() {
-	for _, s := range d.model.sessions {
-		if !s.tentative() || time.Since(s.pool.since) < 2*time.Second {
+	const most = 3
+	waiting := slices.Collect(maps.Values(d.model.sessions))
+	waiting = slices.DeleteFunc(waiting, func(s *modelSession) bool { return !s.tentative() })
+	slices.SortFunc(waiting, func(a, b *modelSession) int { return b.pool.since.Compare(a.pool.since) }) // the last first
+	of := map[uint32]int{}
+	for _, s := range waiting {
+		slot := uint32(s.pool.binding.id)
+		if of[slot]++; of[slot] <= most && time.Since(s.pool.since) < 2*time.Second {
 			continue
 		}
 		n := must(d.data.EndSessions(func(found datapath.Session) bool {

@@ -16,7 +16,6 @@ type modelBinding struct {
 	address      netip.Addr
 	open         bool
 	reservations []*modelReservation // in the order of their making
-	ring         []*modelSession     // tentative ones, and what they became; the oldest first
 }
 
 // modelReservation is one answer.
@@ -172,15 +171,6 @@ func (n *nat) enter(p *packets.Packet, t model.Tuple, hairpin bool) (*modelSessi
 	}
 	s := n.open(key, t.Destination, "pool", hairpin)
 	s.pool = pool
-	if pool.tentative {
-		b.ring = append(b.ring, s)
-	}
-	if len(b.ring) > n.ring {
-		if oldest := b.ring[0]; oldest.tentative() && n.sessions[pair{oldest.protocol, oldest.private, oldest.remote}] == oldest {
-			n.end(oldest)
-		}
-		b.ring = b.ring[1:]
-	}
 	return s, ""
 }
 

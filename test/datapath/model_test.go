@@ -22,7 +22,7 @@ type nat struct {
 	claimed    map[pair]*modelSession     // from the pool, by their outside tuples
 	bound      map[public]*modelBinding
 	known      map[acquaintance]*standing
-	ring, most int // tentative sessions of a binding, sessions of a known client
+	most       int // sessions of a known client
 	// observe tells which external endpoint the data plane chose for a mapping
 	// whose own port was taken.
 	observe func(point) netip.AddrPort
