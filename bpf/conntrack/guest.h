@@ -46,15 +46,19 @@ static __always_inline bool session_is_guest(const struct session *session)
 	return session->origin == ORIGIN_WEB && session->protocol == IPPROTO_UDP;
 }
 
-#define GUEST_RESTS 12 /* ticks, about 3 s */
+#define GUEST_RESTS  4  /* ticks, about a second */
+#define GUEST_SHAKES 40 /* ticks, about ten seconds */
 
-/*
- * Nothing has come or gone for a while: its port may be another connection's now, which asks for another host. Those that
- * shake hands are not silent for so long, but where one side does not hear the other.
- */
+/* Its client has not been heard of for a while: its port may be another connection's now, which asks for another host. */
 static __always_inline bool guest_rests(const struct session *session)
 {
 	return session_is_guest(session) && clock_tick() - session->life.as.stamp >= GUEST_RESTS;
+}
+
+/* Whether its host may still say what it calls itself: it shakes hands, or a time has come round that is as good. */
+static __always_inline bool guest_shakes(const struct session *session, __u32 tick)
+{
+	return (__u8)(tick - session->holds.guest.begun) < GUEST_SHAKES;
 }
 
 /* A session of the host more. Where the index is full it does without: its client cannot change its port, and no more. */

@@ -108,14 +108,19 @@ union holds {
 	struct {
 		__u32 owner;  /* session that owns the guest entry, may be itself; 0: there was no room for one */
 		__u32 guests; /* sessions that refer to this one's guest entry, itself included */
-		__u32 name;   /* as above */
+		__u32 name : 24; /* as above */
+		__u32 begun : 8; /* tick of the Initial that its connection began with, the lowest octet */
 	} guest;	      /* ORIGIN_WEB, UDP: conntrack/guest.h */
 };
 
-/* By which TCP tells whom to believe: SESSION_TENTATIVE says which. */
+/* By which TCP tells whom to believe, SESSION_TENTATIVE says which; and QUIC which connection is meant. */
 union proof {
 	struct guard guard; /* of every session, but not of a tentative one */
 	__u32 sent;	    /* tentative: the number behind what the host has sent, the most that proves its client */
+	struct {
+		__u16 client; /* the ID that it has chosen for its host, hashed; 0: not known */
+		__u16 host;   /* what its host calls itself */
+	} ids;		      /* ORIGIN_WEB, UDP: handshake/connection_id.h */
 };
 
 /* One 5-tuple pair through the gateway. One cache line: all that a packet of the flow needs. */

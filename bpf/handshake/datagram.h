@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams of QUIC to web addresses that have no session, or whose session has rested. The daemon reads the name in a
+ * Datagrams of QUIC to web addresses that have no session, or begin another connection by the port of one (connection_id.h). The daemon reads the name in a
  * client's Initials and says to which host they go; then it sends them again, and the first one opens the session. Nothing
  * is answered here: a client that hears nothing comes by TCP. One with a short header names nobody: from a client that has
  * sessions with one host here it is that host's, as a NAT may have given the client another port (RFC 9000 section 9.3).
@@ -9,42 +9,12 @@
 #pragma once
 
 #include "../include/budget.h"
+#include "connection_id.h"
 #include "side.h"
-
-#define QUIC_LONG  0xc0 /* long header and fixed bit, RFC 9000 section 17.2 */
-#define QUIC_SHORT 0x80 /* not set: short header; the fixed bit may be greased (RFC 9287) */
-
-#define QUIC_INITIAL_LEAST 1200 /* octets of a datagram with a client's Initial, RFC 9000 section 14.1 */
-#define QUIC_SHORT_LEAST   21	/* of any other: what header protection samples, RFC 9001 section 5.4.2 */
 
 #define INITIALS_PER_SECOND   5000
 #define REBINDINGS_PER_SECOND 1000
 #define DATAGRAM_BURST	      50000000ULL /* ns of these: 250 Initials leave room in the ring for what TCP has to say */
-
-/* What the first octets of a datagram tell, of which nothing is proved. */
-enum quic_kind {
-	QUIC_IS_OTHER,
-	QUIC_IS_INITIAL,
-	QUIC_IS_SHORT,
-};
-
-static __always_inline enum quic_kind quic_kind_of(ctx_t *ctx, const struct packet *packet)
-{
-	struct {
-		struct udphdr udp;
-		__u8 first;
-		__u8 pad[3];
-	} head = {};
-	__u32 size = ctx_segment_size(ctx);
-
-	if (packet->fragment || ctx_load(ctx, packet->l4, &head, sizeof(head.udp) + sizeof(head.first)))
-		return QUIC_IS_OTHER;
-	if (!size)
-		size = bpf_ntohs(head.udp.len) - sizeof(head.udp);
-	if (!(head.first & QUIC_SHORT))
-		return size >= QUIC_SHORT_LEAST ? QUIC_IS_SHORT : QUIC_IS_OTHER;
-	return (head.first & QUIC_LONG) == QUIC_LONG && size >= QUIC_INITIAL_LEAST ? QUIC_IS_INITIAL : QUIC_IS_OTHER;
-}
 
 static __always_inline bool datagram_is_paid(__u32 which, __u32 rate)
 {
@@ -101,7 +71,7 @@ static __always_inline bool guest_is_of(const struct session *session, const str
 	return session->private_address == flow->private_address && session->private_port == flow->private_port;
 }
 
-/* A client begins anew by a port that has rested: a session of it with another host than it asks for now is over. */
+/* A client begins anew: its session with another host than it asks for now is over, if it has rested. */
 __noinline int guest_give_way(const struct packet *packet, const struct flow *flow)
 {
 	struct settings *settings = packet ? settings_get(packet->generation) : 0;
@@ -120,32 +90,39 @@ __noinline int guest_give_way(const struct packet *packet, const struct flow *fl
 	return 1;
 }
 
-/* The session of a datagram that is no Initial, 0 where there is none. */
+/* The session of a datagram, 0 where there is none, or where it begins another connection. */
 __noinline __u32 guest_standing(ctx_t *ctx, const struct packet *packet)
 {
-	if (!packet || quic_kind_of(ctx, packet) == QUIC_IS_INITIAL)
-		return 0;
-	return web_standing(packet);
+	__u32 number = packet ? web_standing(packet) : 0;
+	struct session *session = number ? session_at(number) : 0;
+
+	return session && !guest_begins(ctx, packet, session) ? number : 0;
 }
 
 /* Hands an Initial to the daemon. */
 static __always_inline enum reason datagram_hold(ctx_t *ctx, const struct packet *packet)
 {
+	enum web_event_kind kind = web_standing(packet) ? WEB_ANEW : WEB_DATAGRAM;
+
 	if (!web_is_read())
 		return REASON_DROP_DAEMON_AWAY;
 	if (!datagram_is_paid(DATAGRAM_BUDGET_INITIALS, INITIALS_PER_SECOND) ||
-	    !web_report_frame(ctx, packet, WEB_DATAGRAM))
+	    !web_report_frame(ctx, packet, kind))
 		return REASON_DROP_WEB_FULL;
 	return REASON_HELD_FOR_NAME;
 }
 
-/* Where it goes: REASON_NONE, flow says where; or how it ends. */
-static __always_inline enum reason datagram_judge(ctx_t *ctx, struct packet *packet, struct flow *flow)
+/* Where it goes: REASON_NONE, flow says where, or *number has its session; or how it ends. */
+static __always_inline enum reason datagram_judge(ctx_t *ctx, struct packet *packet, struct flow *flow, __u32 *number)
 {
-	__u32 said = web_said(packet, flow);
+	__u32 said = web_said(packet, flow, quic_begun(ctx, packet));
 	enum reason reason;
 
-	if (said >= WEB_SAID_NO)
+	if (said == WEB_SAID_NO) { /* and no reason: it goes on */
+		*number = web_standing(packet);
+		return *number ? REASON_NONE : REASON_DROP_NO_SESSION;
+	}
+	if (said > WEB_SAID_NO)
 		return said - WEB_SAID_NO;
 	if (said == WEB_SAID_HOST) { /* the protection was asked when it came first */
 		guest_give_way(packet, flow);
@@ -173,6 +150,7 @@ static __always_inline int datagram_side(ctx_t *ctx)
 	struct flow *flow = flow_new();
 	struct session *session;
 	__u32 number = 0;
+	bool begins;
 
 	if (!control || !flow || reason != REASON_NONE || packet.kind != PACKET_FLOW ||
 	    packet.tuple.protocol != IPPROTO_UDP)
@@ -181,8 +159,9 @@ static __always_inline int datagram_side(ctx_t *ctx)
 	reason = web_guard(ctx, &packet);
 	if (reason == REASON_NONE)
 		number = guest_standing(ctx, &packet);
-	if (!number && reason == REASON_NONE)
-		reason = datagram_judge(ctx, &packet, flow);
+	begins = !number;
+	if (begins && reason == REASON_NONE)
+		reason = datagram_judge(ctx, &packet, flow, &number);
 	if (reason == REASON_HELD_FOR_NAME) {
 		reason_count(reason);
 		return CTX_DROP;
@@ -196,6 +175,8 @@ static __always_inline int datagram_side(ctx_t *ctx)
 	session = reason == REASON_NONE ? session_entered(number) : 0;
 	if (!session)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
+	if (begins)
+		guest_note(ctx, &packet, session);
 	if (flow->opened)
 		guest_enter(number);
 	return forward(ctx, &packet, session, DIRECTION_IN, control->route_epoch);

@@ -211,8 +211,11 @@ enum web_said {
 	WEB_SAID_NO, /* and for which reason: WEB_SAID_NO + reason */
 };
 
-/* Where the connection goes by its name. A copy, in flow, as the daemon may take it back at any time. */
-__noinline __u32 web_said(const struct packet *packet, struct flow *flow)
+/*
+ * Where the connection goes by its name. A copy, in flow, as the daemon may take it back at any time. begun tells it from
+ * others by the same ports: TCP's first number, or quic_begun.
+ */
+__noinline __u32 web_said(const struct packet *packet, struct flow *flow, __u32 begun)
 {
 	struct web_answer *answer;
 	struct web_key key;
@@ -222,7 +225,7 @@ __noinline __u32 web_said(const struct packet *packet, struct flow *flow)
 		return WEB_SAID_NOTHING;
 	key = web_key_of(&packet->tuple);
 	answer = bpf_map_lookup_elem(&web_answers, &key);
-	if (!answer || (packet->tuple.protocol == IPPROTO_TCP && answer->begun != flow->first.sequence - 1))
+	if (!answer || answer->begun != begun)
 		return WEB_SAID_NOTHING;
 	host = answer->host;
 	if (!host)
@@ -302,7 +305,7 @@ static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct fl
 
 	if (cookie == SYN_COOKIE_BAD)
 		return refuse_stranger(ctx, packet, REASON_DROP_COOKIE, SIDE_PUBLIC);
-	said = web_said(packet, flow);
+	said = web_said(packet, flow, flow->first.sequence - 1);
 	if (said >= WEB_SAID_NO)
 		return verdict(ctx, packet, said - WEB_SAID_NO, SIDE_PUBLIC);
 	if (said == WEB_SAID_HOST && cookie == SYN_COOKIE_FIRST)

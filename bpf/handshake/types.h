@@ -38,7 +38,7 @@ struct web_key {
 
 /* Where a connection goes, now that its name is read. */
 struct web_answer {
-	__u32 begun;  /* its client's first number, of TCP: another connection by the same ports is another */
+	__u32 begun;  /* its client's first number, or quic_begun: another connection by the same ports is another */
 	__u32 host;   /* 0: nowhere */
 	__u32 name;   /* number of the name that it asked for, WEB_NAME_BITS of it */
 	__u16 port;   /* the host's */
@@ -52,6 +52,7 @@ enum web_event_kind {
 	WEB_REFUSED,   /* it is none, for a reason */
 	WEB_WEAK,      /* it is none, as its host can less than was promised: mss, promises */
 	WEB_DATAGRAM,  /* a frame: an Initial of QUIC without a session, which may be anybody's */
+	WEB_ANEW,      /* the same by the ports of a session; whether of its connection or another one its protection tells */
 };
 
 struct web_event {

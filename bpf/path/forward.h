@@ -11,17 +11,23 @@
 #include "../route/path_mtu.h"
 #include "../answer/refuse.h"
 #include "../handshake/anew.h"
+#include "../handshake/connection_id.h"
 #include "../nat/difference.h"
 #include "../nat/rewrite.h"
 #include "../route/cache.h"
 #include "../pool/tentative.h"
 
 /* What a packet of another protocol than TCP tells of a session from outside, and of the client of one from the pool. */
-static __always_inline void flow_meet(struct session *session, __u32 generation, enum direction direction)
+static __always_inline void flow_meet(ctx_t *ctx, struct session *session, const struct packet *packet,
+				      enum direction direction, __u32 tick)
 {
+	__u32 generation = packet->generation;
+
 	if (direction == DIRECTION_OUT) {
 		if (!(session->marks.as.flags & SESSION_ANSWERED))
 			standing_answer(session, generation);
+		if (session_is_guest(session) && guest_shakes(session, tick))
+			guest_hears(ctx, packet, session);
 	} else if (session->origin == ORIGIN_POOL &&
 		   (session->marks.as.flags & (SESSION_ANSWERED | SESSION_SETTLED)) == SESSION_ANSWERED) {
 		proof_answered(session, generation);
@@ -32,10 +38,10 @@ static __always_inline void flow_meet(struct session *session, __u32 generation,
 }
 
 /* Notes the packet in the session; of one from outside, whether it stands. A tentative one has noted it itself. */
-static __always_inline void flow_touch(struct session *session, const struct packet *packet, enum direction direction,
-				       __u32 tick)
+static __always_inline void flow_touch(ctx_t *ctx, struct session *session, const struct packet *packet,
+				       enum direction direction, __u32 tick)
 {
-	enum turn turn;
+	enum turn turn = TURN_NONE;
 
 	if (DRY)
 		return;
@@ -48,9 +54,10 @@ static __always_inline void flow_touch(struct session *session, const struct pac
 	}
 	if (session->marks.as.flags & SESSION_TENTATIVE)
 		return;
-	turn = session_touch(session, packet, direction, tick);
+	if (direction == DIRECTION_IN || !session_is_guest(session)) /* hosts go on asking clients that are gone */
+		turn = session_touch(session, packet, direction, tick);
 	if (session->protocol != IPPROTO_TCP)
-		flow_meet(session, packet->generation, direction);
+		flow_meet(ctx, session, packet, direction, tick);
 	else if (turn == TURN_CLOSES)
 		standing_close(session);
 	else if (turn == TURN_OPENS)
@@ -227,7 +234,7 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 		reason = forward_difference(ctx, packet, session, direction);
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
-		flow_touch(session, packet, direction, tick);
+		flow_touch(ctx, session, packet, direction, tick);
 		if (!rewrite_packet(ctx, packet, session, direction))
 			return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 		reason = forward_number(ctx, packet, session, direction);
@@ -252,7 +259,7 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
 	}
-	flow_touch(session, packet, direction, tick);
+	flow_touch(ctx, session, packet, direction, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 		path_clamp(ctx, packet, session, hop ? hop->key.as.mtu : 0, direction);
 	if (!rewrite_packet(ctx, packet, session, direction))

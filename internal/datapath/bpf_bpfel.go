@@ -886,6 +886,7 @@ const (
 	bpfWebEventKindWEB_REFUSED  bpfWebEventKind = 4
 	bpfWebEventKindWEB_WEAK     bpfWebEventKind = 5
 	bpfWebEventKindWEB_DATAGRAM bpfWebEventKind = 6
+	bpfWebEventKindWEB_ANEW     bpfWebEventKind = 7
 )
 
 type bpfWebKey struct {

@@ -89,8 +89,10 @@ func (d *webTable) putWebState(state bpfWebState) error {
 
 // WebAnswer says where a connection goes.
 type WebAnswer struct {
-	Begun  uint32         // the client's first number, of TCP: another connection by the same ports is another
-	Host   netip.AddrPort // private; invalid: nowhere
+	// Begun tells it from others by the same ports: its client's first number, or how the ID begins by which a client of QUIC
+	// calls its host (quic_begun, bpf/handshake/connection_id.h).
+	Begun  uint32
+	Host   netip.AddrPort // private; invalid: nowhere, or without a reason, to the session that stands
 	Name   uint32         // the number of the name that it asked for, of which a session keeps 24 bits
 	Reason model.Reason   // why it goes nowhere: its frames are dropped for that
 }

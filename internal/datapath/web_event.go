@@ -20,6 +20,7 @@ const (
 	WebRefused  = WebEventKind(bpfWebEventKindWEB_REFUSED)  // it is none, for Reason
 	WebWeak     = WebEventKind(bpfWebEventKindWEB_WEAK)     // it is none, as its host can no more than Can
 	WebDatagram = WebEventKind(bpfWebEventKindWEB_DATAGRAM) // a frame: an Initial of QUIC without a session, which may be anybody's
+	WebAnew     = WebEventKind(bpfWebEventKindWEB_ANEW)     // the same by the ports of a session, of its connection or another one
 )
 
 // WebEvent is what the daemon hears of a connection to a web address. Events can be lost when the reader is too slow: whoever

@@ -54,7 +54,13 @@ func (t *attempts) hear(e *datapath.WebEvent) error {
 }
 
 func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
-	a := t.all[e.Flow]
+	a, begun := t.all[e.Flow], begunOf(d.Payload)
+	if a != nil && a.begun != begun {
+		if a.phase == phaseReading {
+			return nil // its client sends it again
+		}
+		a = nil // by a port that its client has used for another connection a moment ago
+	}
 	if a == nil {
 		network := networkOf(e.Flow.Source.Addr())
 		if len(t.all) >= mostAttempts || t.network[network] >= mostNetworkAttempts {
@@ -62,7 +68,7 @@ func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
 			return nil
 		}
 		a = &attempt{
-			flow: e.Flow, ifindex: e.Interface, initials: hello.NewInitials(), began: e.At, until: e.At.Add(attemptTime),
+			flow: e.Flow, begun: begun, ifindex: e.Interface, initials: hello.NewInitials(), began: e.At, until: e.At.Add(attemptTime),
 		}
 		t.all[a.flow] = a
 		t.network[network]++
@@ -83,6 +89,9 @@ func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
 // read leads an attempt to the host of its name, or ends it.
 func (t *attempts) read(a *attempt, e *datapath.WebEvent, name string, err error) error {
 	take(t.network, networkOf(a.flow.Source.Addr()))
+	if e.Kind == datapath.WebAnew && errors.Is(err, hello.ErrMalformed) { // by keys that are not of this ID
+		return a.goOn(t.kernel, e.At)
+	}
 	t.counts.Read++
 	target, known := Target{}, false
 	if err == nil {

@@ -82,6 +82,10 @@ func frameOf(from netip.AddrPort, payload string) []byte {
 	return packets.NewUDP(from, site, payload).Bytes()
 }
 
+func quicFlow(from netip.AddrPort) model.Tuple {
+	return model.Tuple{Protocol: model.UDP, Source: from, Destination: site}
+}
+
 // comes has a datagram come.
 func (r *quicRun) comes(from netip.AddrPort, payload string) {
 	r.Helper()
@@ -90,8 +94,7 @@ func (r *quicRun) comes(from netip.AddrPort, payload string) {
 
 func (r *quicRun) event(from netip.AddrPort, frame []byte, each int) {
 	r.Helper()
-	flow := model.Tuple{Protocol: model.UDP, Source: from, Destination: site}
-	if err := r.hear(&datapath.WebEvent{At: r.now, Kind: datapath.WebDatagram, Flow: flow, Frame: frame, Each: each}); err != nil {
+	if err := r.hear(&datapath.WebEvent{At: r.now, Kind: datapath.WebDatagram, Flow: quicFlow(from), Frame: frame, Each: each}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -108,7 +111,8 @@ func (r *quicRun) waits(d time.Duration) {
 // says wants the data plane to know where the client goes, and to have seen so many frames again.
 func (r *quicRun) says(from netip.AddrPort, want datapath.WebAnswer, replayed int) {
 	r.Helper()
-	got := r.kernel.answers[model.Tuple{Protocol: model.UDP, Source: from, Destination: site}]
+	got := r.kernel.answers[quicFlow(from)]
+	want.Begun = got.Begun
 	if got != want || len(r.kernel.replayed) != replayed {
 		r.Fatalf("%+v and %d frames again, want %+v and %d", got, len(r.kernel.replayed), want, replayed)
 	}
@@ -141,6 +145,54 @@ func TestAttempts(t *testing.T) {
 	r.says(b, datapath.WebAnswer{}, 4)
 	if len(r.all) != 0 || len(r.network) != 0 || r.counts.Opened != 2 || r.counts.Read != 2 {
 		t.Errorf("%d and %d are left, %+v", len(r.all), len(r.network), r.counts)
+	}
+}
+
+// A port that its client uses for one connection after the other: each goes where it asks to, what came for the one before
+// behind it goes nowhere.
+func TestAttemptsByTheSamePort(t *testing.T) {
+	one, first, second := captured(t, "rfc9001-0.quic"), captured(t, "chromium-0.quic"), captured(t, "chromium-1.quic")
+	for _, known := range []string{"example.com", ""} {
+		r := newQUICRun(t, known, "www.site.example")
+		from := client(113, 1, 50000)
+		r.comes(from, one)
+		before := r.kernel.answers[quicFlow(from)].Begun
+		r.comes(from, first)
+		r.comes(from, one)
+		if answer := r.kernel.answers[quicFlow(from)]; answer.Begun != before || len(r.kernel.replayed) != 1 {
+			t.Errorf("%+v was said of another connection, %d frames again", answer, len(r.kernel.replayed))
+		}
+		r.comes(from, second)
+		r.says(from, toSite, 3)
+		if r.kernel.answers[quicFlow(from)].Begun == before {
+			t.Error("the answer is one to both")
+		}
+		r.waits(restTime)
+		if len(r.all) != 0 || len(r.network) != 0 || len(r.kernel.answers) != 0 {
+			t.Errorf("%d and %d are left, %d answers", len(r.all), len(r.network), len(r.kernel.answers))
+		}
+	}
+}
+
+// What cannot be read by the ports of a session goes on with it: its host has told the client another ID.
+func TestAttemptsGoOn(t *testing.T) {
+	r := newQUICRun(t)
+	from := client(113, 1, 50000)
+	unread := []byte(captured(t, "rfc9001-0.quic"))
+	unread[600] ^= 1
+	for again := range 2 {
+		e := datapath.WebEvent{At: r.now, Kind: datapath.WebAnew, Flow: quicFlow(from), Frame: frameOf(from, string(unread))}
+		if err := r.hear(&e); err != nil {
+			t.Fatal(err)
+		}
+		r.says(from, datapath.WebAnswer{}, 1+again)
+	}
+	if answer, is := r.kernel.answers[quicFlow(from)]; !is || answer.Begun != begunOf(unread) || *r.counts != (Counts{}) {
+		t.Errorf("%+v, %+v", answer, r.counts)
+	}
+	r.waits(restTime)
+	if len(r.all) != 0 || len(r.network) != 0 || len(r.kernel.answers) != 0 {
+		t.Errorf("%d and %d are left, %d answers", len(r.all), len(r.network), len(r.kernel.answers))
 	}
 }
 

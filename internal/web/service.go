@@ -84,7 +84,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) hear(e datapath.WebEvent) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if e.Kind == datapath.WebDatagram {
+	if e.Kind == datapath.WebDatagram || e.Kind == datapath.WebAnew {
 		s.warn(s.quic.hear(&e))
 		return
 	}

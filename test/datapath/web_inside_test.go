@@ -90,12 +90,15 @@ func TestWebInitialsFromInside(t *testing.T) {
 	e := g.tells(datapath.WebDatagram)[0]
 	out := endpoint(outbound, inA.Port())
 	same(g, "flow", e.Flow, quicOf(out))
-	check(t, g.data.AnswerWeb(e.Flow, datapath.WebAnswer{Host: webQUICIn2, Name: 7}))
+	g.says(out, initial, datapath.WebAnswer{Host: webQUICIn2, Name: 7})
 	p := g.forwarded(g.put(quic(inA, initial)))
 	same(g, "to the host", p.Tuple(), model.Tuple{Protocol: model.UDP, Source: out, Destination: webQUICIn2})
 	p = g.forwarded(g.put(with(udp(webQUICIn2, out), initial)))
 	same(g, "to the client", p.Tuple(), model.Tuple{Protocol: model.UDP, Source: webQUIC, Destination: inA})
 	p = g.forwarded(g.put(quic(inA, short)))
 	same(g, "to the host, later", p.Tuple().Destination, webQUICIn2)
+	g.in(g.data.WebHeartbeat)
+	g.dropped(g.put(quic(inA, anew)), "held_for_name") // another connection by its port
+	g.tells(datapath.WebAnew)
 	g.count(2)
 }

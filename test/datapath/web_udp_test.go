@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"strings"
@@ -25,8 +26,17 @@ func octets(first byte, length int) string {
 	return string([]byte{first}) + strings.Repeat("q", length-1)
 }
 
+// long is a datagram of version 1 with a long header, as far as the data plane looks.
+func long(first byte, destination, source string, length int) string {
+	head := string([]byte{first, 0, 0, 0, 1, byte(len(destination))}) + destination + string([]byte{byte(len(source))}) + source
+	return head + strings.Repeat("q", length-len(head))
+}
+
 var (
-	initial = octets(0xc3, 1200) // as far as the data plane looks
+	initial = long(0xc3, "first try", "", 1200) // as browsers make them: their own IDs are empty
+	anew    = long(0xc3, "another one", "", 1200)
+	replies = long(0xc3, "", "the host", 1200)
+	goesOn  = long(0xe3, "the host", "", 1200)
 	short   = octets(0x43, 40)
 )
 
@@ -41,9 +51,16 @@ func quic(client netip.AddrPort, payload string) packets.Packet {
 // leads has the daemon lead a client's Initial to a host, which then opens a session.
 func (g *gateway) leads(client, host netip.AddrPort) {
 	g.t.Helper()
-	check(g.t, g.data.AnswerWeb(quicOf(client), datapath.WebAnswer{Host: host, Name: 0xabcdef}))
+	g.says(client, initial, datapath.WebAnswer{Host: host, Name: 0xabcdef})
 	g.reaches(client, host, initial)
 	check(g.t, g.data.ForgetWeb(quicOf(client)))
+}
+
+// says has the daemon say what becomes of the connection of an Initial.
+func (g *gateway) says(client netip.AddrPort, initial string, answer datapath.WebAnswer) {
+	g.t.Helper()
+	answer.Begun = binary.NativeEndian.Uint32([]byte(initial[6:]))
+	check(g.t, g.data.AnswerWeb(quicOf(client), answer))
 }
 
 // reaches wants a datagram at the host as its client sent it.
@@ -86,8 +103,8 @@ func TestWebDatagramsRefused(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.serves(allPromised)
-	check(t, g.data.AnswerWeb(quicOf(endpoint(remote, 50001)), datapath.WebAnswer{Reason: "drop_name_unknown"}))
-	check(t, g.data.AnswerWeb(quicOf(endpoint(remote, 50002)), datapath.WebAnswer{Host: endpoint(hostA, 9999)}))
+	g.says(endpoint(remote, 50001), initial, datapath.WebAnswer{Reason: "drop_name_unknown"})
+	g.says(endpoint(remote, 50002), initial, datapath.WebAnswer{Host: endpoint(hostA, 9999)})
 	for name, c := range map[string]struct {
 		packet packets.Packet
 		reason model.Reason
@@ -163,30 +180,77 @@ func TestWebRebinding(t *testing.T) {
 	}
 }
 
-// A client's port, or its NAT's, is another connection's after a while: its Initial is read, and leads to the host that it asks
-// for. Of one that goes on nobody reads anything.
+// A client's port, or its NAT's, is another connection's: its Initial is read, and leads to the host that it asks for once the
+// client of the one before has been silent. Of one that goes on nobody reads anything.
 func TestWebPortAgainByQUIC(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.serves(allPromised)
 	g.leads(client, webQUICIn)
 	g.reaches(client, webQUICIn, initial) // it has not heard from its host yet
+	g.idle(5 * time.Second)
+	g.reaches(client, webQUICIn, initial)
+	g.forwarded(g.put(with(udp(webQUICIn, client), replies)))
+	g.reaches(client, webQUICIn, goesOn)
 	g.tells()
-	g.idle(5 * time.Second)
-	g.dropped(g.put(quic(client, initial)), "held_for_name")
-	g.tells(datapath.WebDatagram)
-	g.leads(client, webQUICIn) // the same host again
-	g.count(1)
-	g.idle(5 * time.Second)
+	g.dropped(g.put(quic(client, anew)), "held_for_name")
+	g.tells(datapath.WebAnew)
+	g.in(g.data.WebHeartbeat)
+	// Another host's name: the connection stands until its client is silent, whatever its host says.
+	g.says(client, anew, datapath.WebAnswer{Host: webQUICIn2, Name: 0xabcdef})
+	g.dropped(g.put(quic(client, anew)), "drop_session_conflict")
 	g.reaches(client, webQUICIn, short)
-	g.idle(5 * time.Second)
-	g.leads(client, webQUICIn2)
+	g.idle(2 * time.Second)
+	g.reaches(client, webQUICIn, short)
+	g.dropped(g.put(quic(client, anew)), "drop_session_conflict")
+	g.idle(2 * time.Second)
+	g.forwarded(g.put(with(udp(webQUICIn, client), octets(0x43, 40))))
+	g.reaches(client, webQUICIn2, anew)
+	check(t, g.data.ForgetWeb(quicOf(client)))
+	g.reaches(client, webQUICIn2, anew)
 	g.reaches(client, webQUICIn2, short)
+	g.dropped(g.put(quic(client, goesOn)), "held_for_name") // it was the other host's
+	g.tells(datapath.WebAnew)
 	g.count(1)
 	g.sound()
 	if census := must(dataplane.Audit(g.data))(t); census.SessionIndex != 2 {
 		t.Errorf("%+v", census)
 	}
+}
+
+// A name of the same host has its connection at once: the session goes on.
+func TestWebPortAgainForTheSameHost(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	g.leads(client, webQUICIn)
+	g.forwarded(g.put(with(udp(webQUICIn, client), replies)))
+	g.reaches(client, webQUICIn, short)
+	g.says(client, anew, datapath.WebAnswer{Host: webQUICIn, Name: 0xabcdef})
+	g.dropped(g.put(quic(client, long(0xc3, "and yet another", "", 1200))), "held_for_name")
+	g.tells(datapath.WebAnew)
+	g.in(g.data.WebHeartbeat)
+	g.reaches(client, webQUICIn, anew)
+	check(t, g.data.ForgetWeb(quicOf(client)))
+	g.reaches(client, webQUICIn, anew)
+	// Its host sends the client to an address that it has proved (RFC 9000 section 8.1.2), and answers by yet another ID.
+	for _, id := range []string{"retried", "the host, again", "abcd"} {
+		g.forwarded(g.put(with(udp(webQUICIn, client), long(0xf3, "", id, 100))))
+		g.reaches(client, webQUICIn, long(0xc3, id, "", 1200))
+	}
+	g.dropped(g.put(quic(client, initial)), "held_for_name")
+	g.tells(datapath.WebAnew)
+	// Yet another ID that the daemon says is of this connection, and one too short to be a client's first.
+	other := long(0xc3, "told by its host", "", 1200)
+	g.says(client, other, datapath.WebAnswer{})
+	g.reaches(client, webQUICIn, other)
+	check(t, g.data.ForgetWeb(quicOf(client)))
+	g.reaches(client, webQUICIn, other)
+	g.reaches(client, webQUICIn, long(0xc3, "shorter", "", 1200))
+	g.says(client2, other, datapath.WebAnswer{}) // whose session has ended meanwhile
+	g.dropped(g.put(quic(client2, other)), "drop_no_session")
+	g.count(1)
+	g.sound()
 }
 
 // A service that is no more open opens nothing for whom it knows.
