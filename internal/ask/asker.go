@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
 	nfask "github.com/realmgate/realmgate/internal/nf/ask"
 )
 
@@ -26,6 +27,7 @@ type Asker struct {
 	name   string // of the function
 	config nfask.Settings
 	log    *slog.Logger
+	tell   func(event.Event)
 
 	mutex   sync.Mutex // guards what follows
 	table   *table
@@ -48,7 +50,7 @@ func (a *Asker) start(ctx context.Context, o *Options) {
 		return
 	}
 	own, stop := context.WithCancel(ctx)
-	a.stop, a.log = stop, o.Log
+	a.stop, a.log, a.tell = stop, o.Log, o.Events.Emit
 	a.ended.Go(func() {
 		select {
 		case <-a.Line.Opened():
@@ -123,6 +125,9 @@ func (a *Asker) heard(answer Answer) error {
 func (a *Asker) connected() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
+	if a.err != nil {
+		a.tell(event.ProgramRecovered{Function: a.name, Socket: a.config.Socket})
+	}
 	a.there, a.err = true, nil
 	a.warn(a.Line.Beat(datapath.Now().Add(beatLasts)))
 	a.table.unanswered()
@@ -138,6 +143,7 @@ func (a *Asker) lost(err error) {
 	}
 	if a.there || a.err == nil {
 		a.log.Warn("program away", "function", a.name, "socket", a.config.Socket, "hint", "start it: until then flows go by the function's key fail", "error", err)
+		a.tell(event.ProgramFailed{Function: a.name, Socket: a.config.Socket, Error: event.Text(err)})
 	}
 	a.there, a.err = false, err
 }

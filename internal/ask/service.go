@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	nfask "github.com/realmgate/realmgate/internal/nf/ask"
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
@@ -24,7 +25,9 @@ type Options struct {
 	// Web sends again what became the SYN to a web host: the frame that is held is none that its client has sent. False: the flow,
 	// by its tuple outside, is none of the web.
 	Web WebAgain
-	Log *slog.Logger
+	// Events are told when a program goes away, and when it is back.
+	Events interface{ Emit(event.Event) }
+	Log    *slog.Logger
 }
 
 // Set is the askers of a configuration, by the names of their functions.

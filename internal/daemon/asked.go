@@ -8,9 +8,10 @@ import (
 
 func (g kernelServices) newAsked() *ask.Service {
 	return ask.New(ask.Options{
-		Plane: func() ask.Plane { return g.data },
-		Web:   func(flow model.Tuple) (bool, error) { return g.web.Again(flow) },
-		Log:   g.log,
+		Plane:  func() ask.Plane { return g.data },
+		Web:    func(flow model.Tuple) (bool, error) { return g.web.Again(flow) },
+		Events: &g.events,
+		Log:    g.log,
 	})
 }
 

@@ -34,6 +34,8 @@ func All() []Event {
 		ChainChanged{},
 		HostWeak{},
 		CertificateShared{},
+		ProgramFailed{},
+		ProgramRecovered{},
 	}
 }
 
@@ -198,6 +200,25 @@ type CertificateShared struct {
 
 // Kind implements Event.
 func (CertificateShared) Kind() Kind { return "certificate_shared" }
+
+// ProgramFailed is a program of a function ask that does not answer from now on.
+type ProgramFailed struct {
+	Function string `json:"function"` // chain/function
+	Socket   string `json:"socket"`
+	Error    string `json:"error"`
+}
+
+// Kind implements Event.
+func (ProgramFailed) Kind() Kind { return "program_failed" }
+
+// ProgramRecovered is one that answers again.
+type ProgramRecovered struct {
+	Function string `json:"function"`
+	Socket   string `json:"socket"`
+}
+
+// Kind implements Event.
+func (ProgramRecovered) Kind() Kind { return "program_recovered" }
 
 // Text is an error as events have it: not longer than 1024 bytes and a few words. It is
 // empty without an error.
