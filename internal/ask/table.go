@@ -14,11 +14,12 @@ import (
 // Bounds of what waits for a verdict, so that nobody takes the places of others. What is beyond them is not heard: its sender
 // sends it again.
 const (
-	mostFlows    = 4096
-	mostOfSource = 128
-	mostFrames   = 16       // of a flow
-	mostOctets   = 16 << 20 // of all frames
-	mostKnown    = 4 * mostFlows
+	mostFlows     = 4096
+	mostOfSource  = 128
+	mostOfNetwork = 512      // a /24
+	mostFrames    = 16       // of a flow
+	mostOctets    = 16 << 20 // of all frames
+	mostKnown     = 4 * mostFlows
 	// restTime is how long a flow is known that waits no more: what was on its way then finds it. Of too many it is not.
 	restTime = 200 * time.Millisecond
 )
@@ -78,19 +79,19 @@ type table struct {
 	ask     func(*flow)                              // has the program asked; it does not wait
 	again   func(*ipv4.Packet) (taken bool, _ error) // sends again what is another's to send again
 
-	next   uint64
-	flows  map[nfask.Flow]*flow
-	ids    map[uint64]*flow
-	source map[netip.Addr]int
-	waits  int // flows
-	octets int
-	counts Counts
+	next    uint64
+	flows   map[nfask.Flow]*flow
+	ids     map[uint64]*flow
+	sources map[netip.Prefix]int // flows that wait, of an address and of its /24
+	waits   int                  // flows
+	octets  int
+	counts  Counts
 }
 
 func newTable(bytes bool, timeout time.Duration, l line, p plane, ask func(*flow)) *table {
 	return &table{
 		bytes: bytes, timeout: timeout, line: l, plane: p, ask: ask, flows: map[nfask.Flow]*flow{}, ids: map[uint64]*flow{},
-		source: map[netip.Addr]int{}, again: func(*ipv4.Packet) (bool, error) { return false, nil },
+		sources: map[netip.Prefix]int{}, again: func(*ipv4.Packet) (bool, error) { return false, nil },
 	}
 }
 
@@ -106,7 +107,7 @@ func (t *table) hear(held nfask.Frame, now model.Instant) error {
 		f = nil
 	}
 	if f == nil {
-		if !t.hasRoom(held.Flow.Source.Addr()) {
+		if !t.hasRoom(held.Flow) {
 			t.counts.Full++
 			return nil
 		}
@@ -235,15 +236,24 @@ func (t *table) begin(held nfask.Frame, now model.Instant) *flow {
 		f.stream = hello.NewStream(held.Begun)
 	}
 	t.flows[f.of], t.ids[f.id] = f, f
-	t.source[f.of.Source.Addr()]++
+	for _, of := range sourcesOf(f.of) {
+		t.sources[of]++
+	}
 	t.waits++
 	t.counts.Asked++
 	return f
 }
 
-// hasRoom reports whether one more flow of a source may wait.
-func (t *table) hasRoom(source netip.Addr) bool {
-	return t.waits < mostFlows && t.octets < mostOctets && t.source[source] < mostOfSource
+// sourcesOf are whose flow it is: an address and its network.
+func sourcesOf(f nfask.Flow) [2]netip.Prefix {
+	source := f.Source.Addr()
+	return [2]netip.Prefix{netip.PrefixFrom(source, 32), netip.PrefixFrom(source, 24).Masked()}
+}
+
+// hasRoom reports whether one more flow may wait.
+func (t *table) hasRoom(f nfask.Flow) bool {
+	of := sourcesOf(f)
+	return t.waits < mostFlows && t.octets < mostOctets && t.sources[of[0]] < mostOfSource && t.sources[of[1]] < mostOfNetwork
 }
 
 // leave gives up the places of one that waits no more.
@@ -251,9 +261,10 @@ func (t *table) leave(f *flow) {
 	if f.over {
 		return
 	}
-	source := f.of.Source.Addr()
-	if t.source[source]--; t.source[source] <= 0 {
-		delete(t.source, source)
+	for _, of := range sourcesOf(f.of) {
+		if t.sources[of]--; t.sources[of] == 0 {
+			delete(t.sources, of)
+		}
 	}
 	t.waits--
 	t.octets -= f.octets

@@ -215,30 +215,36 @@ func TestTimeout(t *testing.T) {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
-	at := func(source, port int) nfask.Frame {
-		return says(netip.AddrPortFrom(from(source).Addr(), uint16(1000+port)), 0, "some")
+	at := func(network, source, port int) nfask.Frame {
+		return says(netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, byte(network), byte(source)}), uint16(1000+port)), 0, "some")
 	}
 	for i := range mostOfSource + 10 {
-		w.hold(at(1, i))
+		w.hold(at(1, 1, i))
 	}
 	if w.waits != mostOfSource || w.counts.Full != 10 {
 		t.Errorf("%d flows of one source wait, %+v", w.waits, w.counts)
 	}
+	for i := range mostOfNetwork {
+		w.hold(at(1, 2+i/mostOfSource, i%mostOfSource))
+	}
+	if w.waits != mostOfNetwork {
+		t.Errorf("%d flows of one network wait", w.waits)
+	}
 	for i := range mostFlows {
-		w.hold(at(2+i/mostOfSource, i%mostOfSource))
+		w.hold(at(2+i/mostOfSource, 1, i%mostOfSource))
 	}
 	if w.waits != mostFlows {
 		t.Errorf("%d flows wait", w.waits)
 	}
 	for range 2 * mostFrames {
-		w.hold(at(1, 0))
+		w.hold(at(1, 1, 0))
 	}
 	if f := w.ids[1]; len(f.packets) != mostFrames {
 		t.Errorf("%d frames of a flow wait", len(f.packets))
 	}
 	w.wait(time.Second)
-	if w.waits != 0 || w.octets != 0 || len(w.source) != 0 {
-		t.Errorf("%d flows of %d sources wait with %d octets when all had their time", w.waits, len(w.source), w.octets)
+	if w.waits != 0 || w.octets != 0 || len(w.sources) != 0 {
+		t.Errorf("%d flows of %d sources wait with %d octets when all had their time", w.waits, len(w.sources), w.octets)
 	}
 	if w.wait(restTime); len(w.flows)+len(w.ids) != 0 {
 		t.Errorf("%d flows are still known", len(w.flows))
