@@ -68,7 +68,7 @@ func TestGuideAsk(t *testing.T) {
 			stop := r.asked(folder+"/by-path", "../../examples/ask/by_http_path.py", "/admin", "/internal")
 			r.asked(folder+"/by-name", byName, "tracker.example")
 			d := r.start(with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
-				"events: [{name: log, file: "+folder+"/events}]\n"+r.guide("ask.md", "www.hosta.foo.example.", "www."+hostName(0), "/run/realmgate-ask", folder))
+				"events: [{name: log, file: " + folder + "/events}]\n" + r.guide("ask.md", "www.hosta.foo.example.", "www."+hostName(0), "/run/realmgate-ask", folder))
 			d.hasPrograms(2)
 			lent := func() netip.Addr { return r.mustLend(r.Clients[0], "www."+hostName(0)) }
 			if page, err := curl(r.Clients[0], lent(), 80); err != nil || page != hostName(0)+"\n" {
