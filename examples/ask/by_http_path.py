@@ -6,10 +6,22 @@ A program for the function "ask" with first: bytes. It answers each line of JSON
 import base64
 import json
 import os
+import posixpath
+import re
 import socketserver
 import sys
+import urllib.parse
 
-PREFIXES = tuple(p.encode() for p in sys.argv[2:])
+PREFIXES = tuple(sys.argv[2:])
+
+
+def path_of(target):
+    """The path of a request's target as most servers read it; one may read it otherwise still."""
+    text = target.decode("latin-1")
+    if not text.startswith("/"):  # http://host/path
+        text = "/" + text.partition("://")[2].partition("/")[2]
+    text = urllib.parse.unquote(re.split("[?#]", text)[0], "latin-1")
+    return posixpath.normpath(re.sub(r"[/\\]+", "/", text))
 
 
 def verdict(data):
@@ -20,7 +32,7 @@ def verdict(data):
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
         return "drop"  # what cannot be read is not let through
     # A connection may carry further requests, which nobody sees: this one alone is judged.
-    return "drop" if words[1].startswith(PREFIXES) else "accept"
+    return "drop" if path_of(words[1]).startswith(PREFIXES) else "accept"
 
 
 class Gateway(socketserver.StreamRequestHandler):

@@ -135,7 +135,8 @@ type Status struct {
 	SubscribersFull uint64 `json:"subscribers_full"`
 	RemotesFull     uint64 `json:"remotes_full"`
 
-	Web      *Web          `json:"web,omitempty"` // nil: there are no web addresses
+	Web      *Web          `json:"web,omitempty"`   // nil: there are no web addresses
+	Asked    []Asked       `json:"asked,omitempty"` // functions ask
 	DNS      DNS           `json:"dns"`
 	Reasons  []ReasonCount `json:"reasons"`  // how packets ended; only those above zero
 	Warnings []string      `json:"warnings"` // what is wrong and what to do, a line each
@@ -173,6 +174,15 @@ type Web struct {
 	Again   uint64 `json:"again"`   // frames that came while their host was asked
 	// Times counts opened ones by how long they took from their first data: up to 0.25, 0.5, 1, 3 and 30 ms, and longer.
 	Times []uint64 `json:"times"`
+}
+
+// Asked counts the flows that a program of a function ask was asked about. All but Waiting are since the function was there.
+type Asked struct {
+	Function string `json:"function"` // chain/function
+	Waiting  int    `json:"waiting"`  // now
+	Asked    uint64 `json:"asked"`
+	Failed   uint64 `json:"failed"` // of these, without an answer in time
+	Full     uint64 `json:"full"`   // frames not heard, as too many waited: their senders send them again
 }
 
 // DNS counts what the name servers did, outside and inside.

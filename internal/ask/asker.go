@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
 	nfask "github.com/realmgate/realmgate/internal/nf/ask"
@@ -76,8 +77,11 @@ func (a *Asker) run(ctx context.Context, o *Options) {
 	}
 	a.program = newProgram(a.config.Socket)
 	a.program.connected, a.program.lost, a.program.heard = a.connected, a.lost, a.heard
-	a.table = newTable(a.config.First == nfask.Bytes, a.config.Timeout, a.Line, o.Plane(), a.question)
-	a.table.again = o.again
+	table := newTable(a.config.First == nfask.Bytes, a.config.Timeout, a.Line, o.Plane(), a.question)
+	table.again = o.again
+	a.mutex.Lock()
+	a.table = table
+	a.mutex.Unlock()
 	var running sync.WaitGroup
 	running.Go(func() { a.program.run(ctx) })
 	running.Go(func() { a.hear(frames) })
@@ -181,6 +185,17 @@ func (a *Asker) warn(err error) {
 	if last := a.warned.Load(); now-last >= int64(warnEvery) && a.warned.CompareAndSwap(last, now) {
 		a.log.Warn("flow not asked about", "function", a.name, "error", err)
 	}
+}
+
+// report is what has become of flows.
+func (a *Asker) report() api.Asked {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	r := api.Asked{Function: a.name}
+	if t := a.table; t != nil {
+		r.Waiting, r.Asked, r.Failed, r.Full = t.waits, t.counts.Asked, t.counts.Failed, t.counts.Full
+	}
+	return r
 }
 
 // away says why nobody answers; nil where somebody does, or it is not known yet.

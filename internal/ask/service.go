@@ -73,10 +73,11 @@ func (s *Service) Prepare(chains []settings.Chain, name Name) (Set, lifecycle.Ch
 	return s.Workers.Prepare(func(before Set) Set { return Make(chains, before, name) })
 }
 
-// Report says which programs are away.
+// Report says what the programs were asked, and which are away.
 func (s *Service) Report(status *api.Status) error {
 	set := s.Current()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
+		status.Asked = append(status.Asked, set[name].report())
 		if err := set[name].away(); err != nil {
 			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: its program is away, and flows go by its key fail: %v", name, err))
 		}

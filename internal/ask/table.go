@@ -11,15 +11,9 @@ import (
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
 
-// Bounds of what waits for a verdict, so that nobody takes the places of others. What is beyond them is not heard: its sender
-// sends it again.
 const (
-	mostFlows     = 4096
-	mostOfSource  = 128
-	mostOfNetwork = 512      // a /24
-	mostFrames    = 16       // of a flow
-	mostOctets    = 16 << 20 // of all frames
-	mostKnown     = 4 * mostFlows
+	mostFrames = 16 // of a flow
+	mostKnown  = 4 * mostFlows
 	// restTime is how long a flow is known that waits no more: what was on its way then finds it. Of too many it is not.
 	restTime = 200 * time.Millisecond
 )
@@ -51,7 +45,7 @@ type flow struct {
 	begun   uint32
 	ifindex int
 	packets []ipv4.Packet
-	octets  int
+	octets  int           // of these and the stream
 	stream  *hello.Stream // of TCP, where the program sees bytes
 	until   model.Instant // it has to be decided; of one that is over, it is known
 	asked   bool          // the program has a question about it, and has not answered
@@ -82,8 +76,8 @@ type table struct {
 	next    uint64
 	flows   map[nfask.Flow]*flow
 	ids     map[uint64]*flow
-	sources map[netip.Prefix]int // flows that wait, of an address and of its /24
-	waits   int                  // flows
+	sources map[netip.Prefix]share // of an address and of its /24
+	waits   int                    // flows
 	octets  int
 	counts  Counts
 }
@@ -91,7 +85,7 @@ type table struct {
 func newTable(bytes bool, timeout time.Duration, l line, p plane, ask func(*flow)) *table {
 	return &table{
 		bytes: bytes, timeout: timeout, line: l, plane: p, ask: ask, flows: map[nfask.Flow]*flow{}, ids: map[uint64]*flow{},
-		sources: map[netip.Prefix]int{}, again: func(*ipv4.Packet) (bool, error) { return false, nil },
+		sources: map[netip.Prefix]share{}, again: func(*ipv4.Packet) (bool, error) { return false, nil },
 	}
 }
 
@@ -122,18 +116,24 @@ func (t *table) hear(held nfask.Frame, now model.Instant) error {
 // add has packets wait, and asks as soon as there is something to see.
 func (t *table) add(f *flow, packets []ipv4.Packet, now model.Instant) error {
 	for _, p := range packets {
-		if len(f.packets) == mostFrames {
-			return nil // its sender sends it again
+		if len(f.packets) == mostFrames || !t.hasOctets(f, len(p.Frame)) {
+			t.counts.Full++
+			break // its sender sends it again
 		}
 		f.packets = append(f.packets, p)
-		f.octets += len(p.Frame)
-		t.octets += len(p.Frame)
+		t.change(f, 0, len(p.Frame))
 		if f.stream == nil {
 			continue
 		}
-		if err := f.stream.Add(p.Sequence, p.Payload); err != nil { // two say different things of the same octets
+		before := f.stream.Size()
+		err := f.stream.Add(p.Sequence, p.Payload)
+		t.change(f, 0, f.stream.Size()-before)
+		if err != nil { // two say different things of the same octets
 			return t.decide(f, nfask.Failed, 0, now)
 		}
+	}
+	if len(f.packets) == 0 {
+		return nil
 	}
 	t.put(f)
 	return nil
@@ -201,8 +201,13 @@ func (t *table) decide(f *flow, says nfask.Says, mark uint8, now model.Instant) 
 }
 
 func (t *table) replay(f *flow, packets []ipv4.Packet) (err error) {
+	sent := false // by another, with all that it has begun with
 	for i := range packets {
+		if sent && packets[i].Has(ipv4.SYN) {
+			continue
+		}
 		taken, failed := t.again(&packets[i])
+		sent = sent || taken
 		if !taken && failed == nil {
 			failed = t.send(f, packets[i].Frame)
 		}
@@ -236,38 +241,9 @@ func (t *table) begin(held nfask.Frame, now model.Instant) *flow {
 		f.stream = hello.NewStream(held.Begun)
 	}
 	t.flows[f.of], t.ids[f.id] = f, f
-	for _, of := range sourcesOf(f.of) {
-		t.sources[of]++
-	}
-	t.waits++
+	t.change(f, 1, 0)
 	t.counts.Asked++
 	return f
-}
-
-// sourcesOf are whose flow it is: an address and its network.
-func sourcesOf(f nfask.Flow) [2]netip.Prefix {
-	source := f.Source.Addr()
-	return [2]netip.Prefix{netip.PrefixFrom(source, 32), netip.PrefixFrom(source, 24).Masked()}
-}
-
-// hasRoom reports whether one more flow may wait.
-func (t *table) hasRoom(f nfask.Flow) bool {
-	of := sourcesOf(f)
-	return t.waits < mostFlows && t.octets < mostOctets && t.sources[of[0]] < mostOfSource && t.sources[of[1]] < mostOfNetwork
-}
-
-// leave gives up the places of one that waits no more.
-func (t *table) leave(f *flow) {
-	if f.over {
-		return
-	}
-	for _, of := range sourcesOf(f.of) {
-		if t.sources[of]--; t.sources[of] == 0 {
-			delete(t.sources, of)
-		}
-	}
-	t.waits--
-	t.octets -= f.octets
 }
 
 func (t *table) forget(f *flow) {

@@ -251,6 +251,31 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The memory of what waits is bounded, too, of a network and in all: what is beyond is not kept, and who has little is heard.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	large := string(make([]byte, 9000))
+	for i := range mostFlows {
+		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, byte(i % 8), byte(i >> 3)}), 1000)
+		for range mostFrames {
+			w.hold(says(from, 0, large))
+		}
+	}
+	for network, has := range w.sources {
+		if network.Bits() == 24 && has.octets > mostOctetsOfNetwork+len(large)+100 {
+			t.Errorf("%s has %d octets", network, has.octets)
+		}
+	}
+	if w.octets > mostOctets+len(large)+100 || w.octets < mostOctets/2 {
+		t.Errorf("%d octets wait", w.octets)
+	}
+	w.wait(time.Second)
+	if w.octets != 0 || len(w.sources) != 0 {
+		t.Errorf("%d octets of %d sources are left", w.octets, len(w.sources))
+	}
+}
+
 // What another sends again is not sent by the table; a frame that is none does nothing.
 func TestOthersFrames(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,9 @@ package web
 
 import "github.com/realmgate/realmgate/internal/model"
 
-// Again sends the first data of a connection again whose host is to be called: a function of its chain has held its SYN, and now
-// knows what becomes of it. False: there is no such connection.
+// Again sends the first data of a connection again whose host is to be called, as often as connect has: a function of its chain has
+// held its SYNs, and now knows what becomes of them. Of one that is open, or has come to nothing, they are late, and go nowhere.
+// False: there is no such connection.
 func (s *Service) Again(flow model.Tuple) (bool, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -12,7 +13,7 @@ func (s *Service) Again(flow model.Tuple) (bool, error) {
 	}
 	c := s.table.all[flow]
 	if c == nil || c.phase != phaseConnecting {
-		return false, nil
+		return c != nil, nil
 	}
-	return true, s.table.kernel.Replay(c.ifindex, c.first.Frame, 1)
+	return true, s.table.kernel.Replay(c.ifindex, c.first.Frame, c.times)
 }

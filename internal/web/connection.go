@@ -52,6 +52,7 @@ type connection struct {
 	until   model.Instant // of its phase
 	phase   phase
 	target  Target
+	times   int // its first data are sent for the SYN
 
 	in *list.List // of places
 	at *list.Element
@@ -139,12 +140,12 @@ func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
 	if err := k.AnswerWeb(c.flow, datapath.WebAnswer{Begun: c.begun(), Host: c.target.To, Name: c.target.Number}); err != nil {
 		return err
 	}
-	times := 1
+	c.times = 1
 	if c.first.isFar(clockOf(event)) {
-		times = 2
+		c.times = 2
 	}
 	c.phase, c.until = phaseConnecting, event.At.Add(connectTime)
-	return k.Replay(c.ifindex, c.first.Frame, times)
+	return k.Replay(c.ifindex, c.first.Frame, c.times)
 }
 
 // open sends all again that came meanwhile.

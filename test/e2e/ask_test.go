@@ -82,6 +82,11 @@ func TestGuideAsk(t *testing.T) {
 				t.Errorf("what is denied is %q, %v: want a reset", page, err)
 			}
 			t.Logf("a reset after %v", time.Since(begun))
+			for _, target := range []string{"//admin", "/%61dmin/", "/./admin", "/x/..//admin?y", "http://www." + hostName(0) + "/admin"} {
+				if page, err := curl(r.Clients[0], lent(), 80, "--path-as-is", "--request-target", target); err == nil || !strings.Contains(err.Error(), "reset") {
+					t.Errorf("%s is %q, %v: want a reset", target, page, err)
+				}
+			}
 			large := strings.Repeat("x", 6000) // its head comes in several segments
 			if page, err := curl(r.Clients[0], lent(), 80, "--header", "X: "+large, "--request-target", "/"+large[:2000]); err != nil || page != hostName(0)+"\n" {
 				t.Errorf("a long request is %q: %v", page, err)

@@ -22,9 +22,10 @@
 
 enum ask_limit {
 	ASK_FLOWS = 65536,    /* of which something is known */
-	ASK_SOURCES = 4096,   /* a power of two: places of sources' budgets */
-	ASK_OF_SOURCE = 1024, /* frames in a tick of 268 ms; sources of one place share them */
-	ASK_RING = 1 << 21,   /* octets of frames that the daemon has not read */
+	ASK_SOURCES = 4096,    /* a power of two: places of sources' budgets, and behind them of networks' */
+	ASK_OF_SOURCE = 1024,  /* frames in a tick of 268 ms; sources of one place share them */
+	ASK_OF_NETWORK = 2048, /* the same of a /24 */
+	ASK_RING = 1 << 21,    /* octets of frames that the daemon has not read */
 	ASK_SHORT = 1600,     /* octets of a frame */
 	ASK_LONG = 16640,
 	ASK_AHEAD = 1 << 16, /* octets of a stream behind its first, of which a verdict holds, too */
@@ -106,7 +107,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
-	__uint(max_entries, ASK_SOURCES);
+	__uint(max_entries, 2 * ASK_SOURCES);
 } ask_budgets SEC(".maps");
 
 /* What a segment says of its stream. Without TCP all numbers are 0. */
@@ -192,6 +193,16 @@ static __always_inline enum ask_says ask_said(const struct ask_flow *flow, const
 	return flow->says;
 }
 
+/* Whether the daemon is to hear of one more frame of a source: its network's share is not touched where its own is spent. */
+static __always_inline bool ask_is_paid(__u32 source)
+{
+	__u32 own = mix_word(source, 0) & (ASK_SOURCES - 1);
+	__u32 network = ASK_SOURCES + (mix_word(source & bpf_htonl(0xffffff00), 0) & (ASK_SOURCES - 1));
+
+	return budget_spend(bpf_map_lookup_elem(&ask_budgets, &own), ASK_OF_SOURCE) &&
+	       budget_spend(bpf_map_lookup_elem(&ask_budgets, &network), ASK_OF_NETWORK);
+}
+
 SEC(CTX_SECTION)
 int nf_ask(ctx_t *ctx)
 {
@@ -200,7 +211,7 @@ int nf_ask(ctx_t *ctx)
 	const struct ask_state *state;
 	const struct ask_flow *flow;
 	struct ask_key key = {};
-	__u32 zero = 0, begun, place;
+	__u32 zero = 0, begun;
 
 	state = bpf_map_lookup_elem(&ask_states, &zero);
 	if (!packet || !state)
@@ -266,8 +277,7 @@ int nf_ask(ctx_t *ctx)
 	packet->payload = NF_PAYLOAD_NONE;
 	if (packet->dry)
 		return NF_CONTINUE;
-	place = mix_word(packet->source, 0) & (ASK_SOURCES - 1);
-	if (budget_spend(bpf_map_lookup_elem(&ask_budgets, &place), ASK_OF_SOURCE))
+	if (ask_is_paid(packet->source))
 		ask_hand(ctx, &key, begun);
 	packet->changed = NF_HELD;
 	return NF_DROP;

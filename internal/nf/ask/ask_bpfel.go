@@ -45,13 +45,14 @@ type askAskKey struct {
 type askAskLimit uint32
 
 const (
-	askAskLimitASK_FLOWS     askAskLimit = 65536
-	askAskLimitASK_SOURCES   askAskLimit = 4096
-	askAskLimitASK_OF_SOURCE askAskLimit = 1024
-	askAskLimitASK_RING      askAskLimit = 2097152
-	askAskLimitASK_SHORT     askAskLimit = 1600
-	askAskLimitASK_LONG      askAskLimit = 16640
-	askAskLimitASK_AHEAD     askAskLimit = 65536
+	askAskLimitASK_FLOWS      askAskLimit = 65536
+	askAskLimitASK_SOURCES    askAskLimit = 4096
+	askAskLimitASK_OF_SOURCE  askAskLimit = 1024
+	askAskLimitASK_OF_NETWORK askAskLimit = 2048
+	askAskLimitASK_RING       askAskLimit = 2097152
+	askAskLimitASK_SHORT      askAskLimit = 1600
+	askAskLimitASK_LONG       askAskLimit = 16640
+	askAskLimitASK_AHEAD      askAskLimit = 65536
 )
 
 type askAskSays uint32

@@ -203,6 +203,30 @@ func TestSourceHasABudget(t *testing.T) {
 	a.holds(packets.NewTCP(client, server, packets.SYN, "").Change(func(f *packets.Packet) {}), p)
 }
 
+// So does a network of them, be each ever so modest.
+func TestNetworkHasABudget(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, false)
+	syn := packets.NewTCP(client, server, packets.SYN, "").Bytes()
+	heard, sent := 0, int(askAskLimitASK_OF_NETWORK)*3
+	for i := range sent {
+		p := nftest.Packet(line)
+		p.Source = p.Source&0x00ffffff | uint32(i%200)<<24 // the last octet, in network byte order
+		if after, err := a.Run(a.Made.XDP.Chains[len(a.Made.XDP.Chains)-1], syn, p); err != nil || after.Changed != held {
+			t.Fatalf("%+v, %v: want it held", after, err)
+		}
+		if _, err := a.frames.Next(); err == nil {
+			heard++
+		}
+	}
+	if heard == 0 || heard == sent {
+		t.Errorf("of %d frames of a network %d were heard", sent, heard)
+	}
+	other := nftest.Packet(line)
+	other.Source ^= 1 << 16
+	a.holds(packets.NewTCP(client, server, packets.SYN, "").Change(func(f *packets.Packet) {}), other)
+}
+
 // What contradicts itself is refused in words.
 func TestBadSections(t *testing.T) {
 	t.Parallel()
