@@ -20,6 +20,7 @@ const attemptTime = time.Second
 type attempt struct {
 	flow     model.Tuple
 	begun    uint32 // tells it from others by the same port
+	turn     int    // how many of these were before it
 	ifindex  int
 	frames   [][]byte
 	initials *hello.Initials
@@ -56,10 +57,11 @@ func (a *attempt) goOn(k kernel, now model.Instant) error {
 }
 
 func (a *attempt) again(k kernel, now model.Instant, answer datapath.WebAnswer) error {
-	a.phase, a.until = phaseOpen, now.Add(restTime)
+	a.phase, a.until = phaseOver, now.Add(restTime) // without an answer, what is sent again would come back
 	if err := k.AnswerWeb(a.flow, answer); err != nil {
 		return err
 	}
+	a.phase = phaseOpen
 	var errs []error
 	for _, frame := range a.frames {
 		errs = append(errs, k.Replay(a.ifindex, frame, 1))

@@ -16,6 +16,7 @@ import (
 const (
 	mostAttempts        = 1024
 	mostNetworkAttempts = 4   // of a /24, whose names are not read yet
+	mostTurns           = 16  // connections by one port, one behind the other, that are led anywhere in a second
 	mostTold            = 100 // refusals a second that the data plane hears of, to count and sample them
 )
 
@@ -26,6 +27,7 @@ type attempts struct {
 	find    func(name string, flow model.Tuple) (Target, bool)
 	all     map[model.Tuple]*attempt
 	network map[netip.Prefix]int
+	turns   int // attempts that were known a moment ago, and gave way to another by their port
 	counts  *Counts
 	times   *histogram
 	told    int // since toldAt
@@ -55,23 +57,18 @@ func (t *attempts) hear(e *datapath.WebEvent) error {
 
 func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
 	a, begun := t.all[e.Flow], begunOf(d.Payload)
-	if a != nil && a.begun != begun {
-		if a.phase == phaseReading {
+	if a == nil || a.begun != begun {
+		if a != nil && a.phase == phaseReading {
 			return nil // its client sends it again
 		}
-		a = nil // by a port that its client has used for another connection a moment ago
-	}
-	if a == nil {
-		network := networkOf(e.Flow.Source.Addr())
-		if len(t.all) >= mostAttempts || t.network[network] >= mostNetworkAttempts {
+		fresh := &attempt{
+			flow: e.Flow, begun: begun, ifindex: e.Interface, initials: hello.NewInitials(), began: e.At, until: e.At.Add(attemptTime),
+		}
+		if !t.enter(fresh, a) {
 			t.counts.Full++
 			return nil
 		}
-		a = &attempt{
-			flow: e.Flow, begun: begun, ifindex: e.Interface, initials: hello.NewInitials(), began: e.At, until: e.At.Add(attemptTime),
-		}
-		t.all[a.flow] = a
-		t.network[network]++
+		a = fresh
 	}
 	switch a.phase {
 	case phaseOpen:
@@ -84,6 +81,33 @@ func (t *attempts) datagram(e *datapath.WebEvent, d ipv4.Packet) error {
 		return nil
 	}
 	return t.read(a, e, name, err)
+}
+
+// enter makes an attempt known, in the place of one before it by the same port, if there is one. False where there is no room.
+func (t *attempts) enter(a, before *attempt) bool {
+	network := networkOf(a.flow.Source.Addr())
+	if len(t.all)+t.turns >= mostAttempts || t.network[network] >= mostNetworkAttempts {
+		return false
+	}
+	if before != nil { // it takes a place all the same, as long as this one
+		if a.turn = before.turn + 1; a.turn == mostTurns {
+			return false
+		}
+		t.turns++
+	}
+	t.all[a.flow] = a
+	t.network[network]++
+	return true
+}
+
+// leave forgets an attempt, and what was answered of it, or of the one before it that is still needed until then.
+func (t *attempts) leave(a *attempt) error {
+	delete(t.all, a.flow)
+	t.turns -= a.turn
+	if a.phase == phaseReading && a.turn == 0 {
+		return nil
+	}
+	return t.kernel.ForgetWeb(a.flow)
 }
 
 // read leads an attempt to the host of its name, or ends it.
@@ -114,9 +138,12 @@ func (t *attempts) read(a *attempt, e *datapath.WebEvent, name string, err error
 	if reason != "" && t.mayTell(e.At) {
 		return a.end(t.kernel, e.At, reason)
 	}
+	if a.turn > 0 { // it keeps the place, and the answer, of the one before it
+		a.phase, a.until, a.frames = phaseOver, e.At.Add(restTime), nil
+		return nil
+	}
 	// Anybody can send such, at no cost: no more is done for it, and it takes no place.
-	delete(t.all, a.flow)
-	return nil
+	return t.leave(a)
 }
 
 // mayTell counts a refusal more, and says whether the data plane may hear of it.
@@ -142,13 +169,11 @@ func (t *attempts) expire(now model.Instant) (err error) {
 		if now.Before(a.until) {
 			continue
 		}
-		delete(t.all, a.flow)
+		err = errors.Join(err, t.leave(a))
 		if a.phase == phaseReading {
 			take(t.network, networkOf(a.flow.Source.Addr()))
 			t.counts.Refused++
-			continue
 		}
-		err = errors.Join(err, t.kernel.ForgetWeb(a.flow))
 	}
 	return err
 }

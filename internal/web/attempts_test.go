@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"slices"
@@ -15,12 +16,16 @@ import (
 
 // fakeKernel notes what it is told.
 type fakeKernel struct {
+	full     bool // of answers
 	answers  map[model.Tuple]datapath.WebAnswer
 	replayed [][]byte
 	sent     [][]byte
 }
 
 func (k *fakeKernel) AnswerWeb(flow model.Tuple, answer datapath.WebAnswer) error {
+	if k.full {
+		return errors.New("full")
+	}
 	k.answers[flow] = answer
 	return nil
 }
@@ -145,54 +150,6 @@ func TestAttempts(t *testing.T) {
 	r.says(b, datapath.WebAnswer{}, 4)
 	if len(r.all) != 0 || len(r.network) != 0 || r.counts.Opened != 2 || r.counts.Read != 2 {
 		t.Errorf("%d and %d are left, %+v", len(r.all), len(r.network), r.counts)
-	}
-}
-
-// A port that its client uses for one connection after the other: each goes where it asks to, what came for the one before
-// behind it goes nowhere.
-func TestAttemptsByTheSamePort(t *testing.T) {
-	one, first, second := captured(t, "rfc9001-0.quic"), captured(t, "chromium-0.quic"), captured(t, "chromium-1.quic")
-	for _, known := range []string{"example.com", ""} {
-		r := newQUICRun(t, known, "www.site.example")
-		from := client(113, 1, 50000)
-		r.comes(from, one)
-		before := r.kernel.answers[quicFlow(from)].Begun
-		r.comes(from, first)
-		r.comes(from, one)
-		if answer := r.kernel.answers[quicFlow(from)]; answer.Begun != before || len(r.kernel.replayed) != 1 {
-			t.Errorf("%+v was said of another connection, %d frames again", answer, len(r.kernel.replayed))
-		}
-		r.comes(from, second)
-		r.says(from, toSite, 3)
-		if r.kernel.answers[quicFlow(from)].Begun == before {
-			t.Error("the answer is one to both")
-		}
-		r.waits(restTime)
-		if len(r.all) != 0 || len(r.network) != 0 || len(r.kernel.answers) != 0 {
-			t.Errorf("%d and %d are left, %d answers", len(r.all), len(r.network), len(r.kernel.answers))
-		}
-	}
-}
-
-// What cannot be read by the ports of a session goes on with it: its host has told the client another ID.
-func TestAttemptsGoOn(t *testing.T) {
-	r := newQUICRun(t)
-	from := client(113, 1, 50000)
-	unread := []byte(captured(t, "rfc9001-0.quic"))
-	unread[600] ^= 1
-	for again := range 2 {
-		e := datapath.WebEvent{At: r.now, Kind: datapath.WebAnew, Flow: quicFlow(from), Frame: frameOf(from, string(unread))}
-		if err := r.hear(&e); err != nil {
-			t.Fatal(err)
-		}
-		r.says(from, datapath.WebAnswer{}, 1+again)
-	}
-	if answer, is := r.kernel.answers[quicFlow(from)]; !is || answer.Begun != begunOf(unread) || *r.counts != (Counts{}) {
-		t.Errorf("%+v, %+v", answer, r.counts)
-	}
-	r.waits(restTime)
-	if len(r.all) != 0 || len(r.network) != 0 || len(r.kernel.answers) != 0 {
-		t.Errorf("%d and %d are left, %d answers", len(r.all), len(r.network), len(r.kernel.answers))
 	}
 }
 
