@@ -17,8 +17,12 @@
 #define QUIC_INITIAL_LEAST 1200 /* octets of a datagram with a client's Initial, RFC 9000 section 14.1 */
 #define QUIC_SHORT_LEAST   21	/* of any other: what header protection samples, RFC 9001 section 5.4.2 */
 
-#define QUIC_IDS     5 /* of the destination's connection ID, behind which is the source's, each with its length before it */
-#define QUIC_ID_MOST 20
+#define QUIC_EARLY     1 /* type of 0-RTT, RFC 9000 section 17.2: what is more is of a connection that its host knows */
+#define QUIC_VERSION_2 0x6b3343cf /* RFC 9369: its types are those of version 1, and one more */
+
+#define QUIC_IDS \
+	5 /* of the destination's connection ID, behind which is the source's, each with its length before it */
+#define QUIC_ID_MOST  20
 #define QUIC_ID_LEAST 8 /* of a client's first, RFC 9000 section 7.2 */
 
 #define UDP_HEADER 8
@@ -72,25 +76,44 @@ static __always_inline __u32 quic_begun(ctx_t *ctx, const struct packet *packet)
 	return begun;
 }
 
-/* Whether a packet of a session is a datagram that may begin another connection, as far as its length tells. */
-static __always_inline bool guest_is_long(const struct session *session, const struct packet *packet)
+/* How a packet with a long header begins, whatever its version (RFC 8999 section 5.1). */
+struct quic_head {
+	__u8 first;
+	__u8 version[4];
+	__u8 length; /* of the destination's ID */
+};
+
+/* Its type as in version 1; that of an unknown version may be an Initial. */
+static __always_inline __u32 quic_type(const struct quic_head *head)
 {
-	return session_is_guest(session) && packet->ip_length >= QUIC_INITIAL_LEAST;
+	__u32 version, type = head->first >> 4;
+
+	__builtin_memcpy(&version, head->version, sizeof(version));
+	if (version == bpf_htonl(QUIC_VERSION_2))
+		return (type - 1) & 3;
+	return version == bpf_htonl(1) ? type & 3 : 0;
 }
 
-/* Whether a client's datagram may begin another connection than the session's. */
+/*
+ * Whether a client's datagram may be of another connection than the session's, which begins: an Initial or, of any length,
+ * data that come with it (0-RTT). These keep no session alive that is in the way of theirs.
+ */
 __noinline int guest_begins(ctx_t *ctx, const struct packet *packet, const struct session *session)
 {
-	__u8 length;
-	__u32 at;
+	struct quic_head head;
+	__u32 at, type;
 	__u16 id;
 
-	if (!packet || !session || quic_kind_of(ctx, packet) != QUIC_IS_INITIAL)
+	if (!packet || !session || packet->fragment)
 		return 0;
-	at = packet->l4 + UDP_HEADER + QUIC_IDS;
-	if (ctx_load(ctx, at, &length, sizeof(length)) || length < QUIC_ID_LEAST)
+	at = packet->l4 + UDP_HEADER;
+	if (ctx_load(ctx, at, &head, sizeof(head)) || (head.first & QUIC_LONG) != QUIC_LONG ||
+	    head.length < QUIC_ID_LEAST)
 		return 0;
-	id = quic_id(ctx, at);
+	type = quic_type(&head);
+	if (type > QUIC_EARLY || (type < QUIC_EARLY && quic_kind_of(ctx, packet) != QUIC_IS_INITIAL))
+		return 0;
+	id = quic_id(ctx, at + QUIC_IDS);
 	return !id || (id != session->proof.ids.client && id != session->proof.ids.host);
 }
 
@@ -107,11 +130,7 @@ __noinline int guest_note(ctx_t *ctx, const struct packet *packet, struct sessio
 /* What a host calls itself in its answers. */
 __noinline int guest_hears(ctx_t *ctx, const struct packet *packet, struct session *session)
 {
-	struct {
-		__u8 first;
-		__u8 version[4];
-		__u8 length; /* of the client's ID */
-	} head;
+	struct quic_head head;
 	__u32 at;
 
 	if (!packet || !session || packet->fragment)

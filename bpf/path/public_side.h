@@ -43,8 +43,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		reason = forward_judge(ctx, &packet, session, DIRECTION_IN);
 		if (__builtin_expect(reason != REASON_NONE, 0))
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);
-		if (!DRY && __builtin_expect(guest_is_long(session, &packet), 0) &&
-		    guest_begins(ctx, &packet, session))
+		if (!DRY && __builtin_expect(session_is_guest(session), 0) && guest_begins(ctx, &packet, session))
 			return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 	} else {
 		struct flow *flow = flow_new();

@@ -209,7 +209,7 @@ func TestWebPortAgainByQUIC(t *testing.T) {
 	check(t, g.data.ForgetWeb(quicOf(client)))
 	g.reaches(client, webQUICIn2, anew)
 	g.reaches(client, webQUICIn2, short)
-	g.dropped(g.put(quic(client, goesOn)), "held_for_name") // it was the other host's
+	g.dropped(g.put(quic(client, initial)), "held_for_name") // it was the other host's
 	g.tells(datapath.WebAnew)
 	g.count(1)
 	g.sound()
@@ -251,6 +251,47 @@ func TestWebPortAgainForTheSameHost(t *testing.T) {
 	g.dropped(g.put(quic(client2, other)), "drop_no_session")
 	g.count(1)
 	g.sound()
+}
+
+// Data that come with the Initial of another connection, before its name is read (0-RTT), are no sign of life of the one before.
+func TestWebPortAgainWithEarlyData(t *testing.T) {
+	t.Parallel()
+	for version, first := range map[byte]byte{1: 0xd3, 2: 0xe3} {
+		g := newGateway(t)
+		g.serves(allPromised)
+		early := func(id string, length int) string {
+			payload := []byte(long(first, id, "", length))
+			if version == 2 {
+				binary.BigEndian.PutUint32(payload[1:], 0x6b3343cf)
+			}
+			return string(payload)
+		}
+		g.leads(client, webQUICIn)
+		g.reaches(client, webQUICIn, early("first try", 300))
+		g.forwarded(g.put(with(udp(webQUICIn, client), replies)))
+		g.idle(2 * time.Second)
+		g.dropped(g.put(quic(client, early("another one", 300))), "drop_no_session")
+		g.says(client, anew, datapath.WebAnswer{Host: webQUICIn2, Name: 0xabcdef})
+		g.reaches(client, webQUICIn2, anew)
+		g.reaches(client, webQUICIn2, early("another one", 300))
+		g.tells()
+		g.count(1)
+	}
+}
+
+// What its host alone can have asked for begins nothing, whatever ID that has: of several connections by one port a session
+// knows the IDs of one.
+func TestWebHandshakesGoOn(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	g.leads(client, webQUICIn)
+	g.forwarded(g.put(with(udp(webQUICIn, client), replies)))
+	g.reaches(client, webQUICIn, long(0xe3, "of another one", "", 1200))
+	second := []byte(long(0xf3, "of another one", "", 1200))
+	binary.BigEndian.PutUint32(second[1:], 0x6b3343cf)
+	g.reaches(client, webQUICIn, string(second))
+	g.tells()
 }
 
 // A service that is no more open opens nothing for whom it knows.
