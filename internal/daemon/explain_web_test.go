@@ -39,3 +39,19 @@ chains:
 		}
 	}
 }
+
+// At port 80 of a name that redirects nobody reaches the host, but ACME; at 443 everybody does.
+func TestExplainRedirect(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.Replace(twoSites, "ports: [tcp/443]}", "ports: [tcp/80, tcp/443], redirect: https}", 1))
+	r.routed()
+	for port, want := range map[uint16]string{80: "cookie answer, name web, chain none, host redirect, pass", 443: "cookie answer, name web, chain none, host connect, pass"} {
+		x, err := r.explain(api.ExplainRequest{
+			Address: netip.MustParseAddr("203.0.113.70"), ToName: "www.foo.example.", Direction: model.In, Protocol: model.TCP, Port: port,
+		})
+		r.must(err)
+		if !strings.HasSuffix(said(x), want) {
+			t.Errorf("port %d: %s, want %s", port, said(x), want)
+		}
+	}
+}

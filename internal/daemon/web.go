@@ -19,6 +19,7 @@ func (g nameServices) newWeb() *web.Service {
 		Weak: func(target web.Target, flow model.Tuple, can datapath.WebPromise) {
 			g.webHosts.Weak(target.Host, target.To, flow.Destination.Addr(), can)
 		},
+		Events: &g.events,
 		Serves: func() bool { return len(g.view.Load().config.Web.Addresses) > 0 },
 		Hello:  func() time.Duration { return g.view.Load().config.Web.Hello },
 		Log:    g.log,

@@ -27,6 +27,9 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	drop := func(step, format string, args ...any) (string, string, string) {
 		return step, "drop", fmt.Sprintf(format, args...)
 	}
+	if t.told[datapath.TraceCookie] && t.redirects() && !reason.IsDrop() {
+		return "host", "redirect", fmt.Sprintf("requests of HTTP are told to come by https (308, drop_redirected); those of ACME's http-01 are led to %s", t.host())
+	}
 	if t.told[datapath.TraceCookie] && t.name != nil && !reason.IsDrop() {
 		return "host", "connect", fmt.Sprintf("%s is called with the client's own address, and has to answer within 3 s", t.host())
 	}

@@ -178,6 +178,12 @@ func (t *telling) readsName(cookie bool) {
 	t.step("name", "web", "%s is %s, at the web address %s", t.name.Name, t.host(), t.Destination)
 }
 
+// redirects reports whether the flow is to a port of a web name at which nothing but a redirection is said.
+func (t *telling) redirects() bool {
+	const http = 80
+	return t.name != nil && t.name.Service != nil && t.name.Service.Redirect && t.Protocol == model.TCP && t.Port == http
+}
+
 // host is the endpoint that the flow's name stands for.
 func (t *telling) host() string {
 	return endpointText(t.Protocol, netip.AddrPortFrom(t.name.Host.Address, t.lease().Port))

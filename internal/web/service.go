@@ -10,6 +10,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Weak func(target Target, flow model.Tuple, can datapath.WebPromise)
 	// Serves says whether there are web addresses now.
 	Serves func() bool
+	// Events are told when too many connections wait, and when that is over.
+	Events interface{ Emit(event.Event) }
 	// Hello is how long a name may take from the first data on.
 	Hello func() time.Duration
 	Log   *slog.Logger
@@ -42,6 +45,7 @@ type Service struct {
 	mutex sync.Mutex // guards what follows
 	table *table     // nil: it does not run
 	quic  *attempts  // beside it
+	full  pressure
 
 	warned atomic.Int64 // when something was last told, ns
 }
@@ -104,11 +108,26 @@ func (s *Service) beat(ctx context.Context, plane Plane) {
 			return
 		case <-beat.C:
 			alive()
+			s.tellPressure(datapath.Now())
 		case <-expire.C:
 			s.mutex.Lock()
 			s.warn(errors.Join(s.table.expire(datapath.Now()), s.quic.expire(datapath.Now())))
 			s.mutex.Unlock()
 		}
+	}
+}
+
+// tellPressure tells when connections begin to find no place, and when that is over.
+func (s *Service) tellPressure(now model.Instant) {
+	s.mutex.Lock()
+	begins, ends := s.full.look(s.table.counts.Full, now)
+	waiting, unheard := s.table.waiting()+s.quic.waiting(), s.full.unheard
+	s.mutex.Unlock()
+	if begins {
+		s.Events.Emit(event.WebFull{Waiting: waiting})
+	}
+	if ends {
+		s.Events.Emit(event.WebRecovered{Unheard: unheard})
 	}
 }
 

@@ -73,7 +73,7 @@ var mayImport = map[string][]string{
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
 	"machine":          {"api", "datapath", "model"},
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
-	"web":              {"api", "datapath", "ipv4", "model", "web/hello"},
+	"web":              {"api", "datapath", "events/event", "ipv4", "model", "web/hello"},
 	"ask":              {"api", "datapath", "events/event", "ipv4", "lifecycle", "model", "nf/ask", "ruleset/settings", "web/hello"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
 	"capture":          {"api", "datapath", "lifecycle", "model", "nf", "ruleset/settings"},

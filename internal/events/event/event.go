@@ -36,6 +36,8 @@ func All() []Event {
 		CertificateShared{},
 		ProgramFailed{},
 		ProgramRecovered{},
+		WebFull{},
+		WebRecovered{},
 	}
 }
 
@@ -219,6 +221,22 @@ type ProgramRecovered struct {
 
 // Kind implements Event.
 func (ProgramRecovered) Kind() Kind { return "program_recovered" }
+
+// WebFull is that connections to web addresses are not heard, as too many wait.
+type WebFull struct {
+	Waiting int `json:"waiting"`
+}
+
+// Kind implements Event.
+func (WebFull) Kind() Kind { return "web_full" }
+
+// WebRecovered is that for a while all were heard.
+type WebRecovered struct {
+	Unheard uint64 `json:"unheard"` // frames
+}
+
+// Kind implements Event.
+func (WebRecovered) Kind() Kind { return "web_recovered" }
 
 // Text is an error as events have it: not longer than 1024 bytes and a few words. It is
 // empty without an error.
