@@ -29,7 +29,7 @@ func Merge(services []ServiceSpec) ([]ServiceSpec, error) {
 		for _, i := range group {
 			one.Names = append(one.Names, services[i].Names...)
 			one.Ports = append(one.Ports, services[i].Ports...)
-			one.Web = services[i].Web // alone in its group
+			one.Web, one.Redirect = services[i].Web, services[i].Redirect // alone in its group
 		}
 		one.Ports = model.SortPorts(one.Ports)
 		for i, p := range one.Ports[1:] {

@@ -57,6 +57,24 @@ func TestWebServicesStayApart(t *testing.T) {
 	}
 }
 
+// Who leads requests to https does so by the names that say it, and by no other.
+func TestRedirectIsKept(t *testing.T) {
+	led := site("tcp/80 tcp/443", "www.foo.example.")
+	led.Redirect = true
+	r, err := New(zones, []HostSpec{
+		host("hosta.foo.example.", "10.0.0.1", nil, site("tcp/80 tcp/443", "b.foo.example."), led),
+		{Name: "hostb.foo.example.", Address: hosts()[1].Address, Open: ports("tcp/80 tcp/443"), Web: true, Redirect: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[model.Name]bool{"b.foo.example.": false, "www.foo.example.": true, "hostb.foo.example.": true} {
+		if entry, known := r.Lookup(name); !known || entry.Service == nil || entry.Service.Redirect != want {
+			t.Errorf("%s: %+v", name, entry.Service)
+		}
+	}
+}
+
 func TestNewRefusesWebWithoutNames(t *testing.T) {
 	for _, opens := range []string{"icmp", "tcp/443 icmp", "all"} {
 		if _, err := New(zones, []HostSpec{host("a.foo.example.", "10.0.0.1", nil, site(opens, "www.foo.example."))}); err == nil || !strings.Contains(err.Error(), "no name can be read") {
