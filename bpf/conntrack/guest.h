@@ -46,7 +46,7 @@ static __always_inline bool session_is_guest(const struct session *session)
 	return session->origin == ORIGIN_WEB && session->protocol == IPPROTO_UDP;
 }
 
-#define GUEST_RESTS  4  /* ticks, about a second */
+#define GUEST_RESTS  4	/* ticks, about a second */
 #define GUEST_SHAKES 40 /* ticks, about ten seconds */
 
 /* Its client has not been heard of for a while: its port may be another connection's now, which asks for another host. */

@@ -106,11 +106,11 @@ union holds {
 		__u32 scales : 8;   /* as above */
 	} cookie;		    /* ORIGIN_COOKIE, tentative or not */
 	struct {
-		__u32 owner;  /* session that owns the guest entry, may be itself; 0: there was no room for one */
-		__u32 guests; /* sessions that refer to this one's guest entry, itself included */
+		__u32 owner;	 /* session that owns the guest entry, may be itself; 0: there was no room for one */
+		__u32 guests;	 /* sessions that refer to this one's guest entry, itself included */
 		__u32 name : 24; /* as above */
 		__u32 begun : 8; /* tick of the Initial that its connection began with, the lowest octet */
-	} guest;	      /* ORIGIN_WEB, UDP: conntrack/guest.h */
+	} guest;		 /* ORIGIN_WEB, UDP: conntrack/guest.h */
 };
 
 /* By which TCP tells whom to believe, SESSION_TENTATIVE says which; and QUIC which connection is meant. */

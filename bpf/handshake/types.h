@@ -52,7 +52,7 @@ enum web_event_kind {
 	WEB_REFUSED,   /* it is none, for a reason */
 	WEB_WEAK,      /* it is none, as its host can less than was promised: mss, promises */
 	WEB_DATAGRAM,  /* a frame: an Initial of QUIC without a session, which may be anybody's */
-	WEB_ANEW,      /* the same by the ports of a session; whether of its connection or another one its protection tells */
+	WEB_ANEW, /* the same by the ports of a session; whether of its connection or another one its protection tells */
 };
 
 struct web_event {

@@ -21,12 +21,12 @@
 #include "nf.h"
 
 enum ask_limit {
-	ASK_FLOWS = 65536,    /* of which something is known */
+	ASK_FLOWS = 65536,     /* of which something is known */
 	ASK_SOURCES = 4096,    /* a power of two: places of sources' budgets, and behind them of networks' */
 	ASK_OF_SOURCE = 1024,  /* frames in a tick of 268 ms; sources of one place share them */
 	ASK_OF_NETWORK = 2048, /* the same of a /24 */
 	ASK_RING = 1 << 21,    /* octets of frames that the daemon has not read */
-	ASK_SHORT = 1600,     /* octets of a frame */
+	ASK_SHORT = 1600,      /* octets of a frame */
 	ASK_LONG = 16640,
 	ASK_AHEAD = 1 << 16, /* octets of a stream behind its first, of which a verdict holds, too */
 };
