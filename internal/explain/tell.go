@@ -180,8 +180,7 @@ func (t *telling) readsName(cookie bool) {
 
 // redirects reports whether the flow is to a port of a web name at which nothing but a redirection is said.
 func (t *telling) redirects() bool {
-	const http = 80
-	return t.name != nil && t.name.Service != nil && t.name.Service.Redirect && t.Protocol == model.TCP && t.Port == http
+	return t.name != nil && t.name.Service != nil && t.name.Service.Redirects(t.Protocol, t.Port)
 }
 
 // host is the endpoint that the flow's name stands for.

@@ -53,6 +53,11 @@ type Service struct {
 	Redirect bool
 }
 
+// Redirects reports whether requests at a port are led to https: those of HTTP are.
+func (s *Service) Redirects(protocol model.Protocol, port uint16) bool {
+	return s.Redirect && protocol == model.TCP && port == 80
+}
+
 // Entry is what a name stands for.
 type Entry struct {
 	// Name is as the configuration has it: for a name that a wildcard answers for, the wildcard.

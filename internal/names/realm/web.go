@@ -92,7 +92,7 @@ func targetOf(entry registry.Entry, protocol model.Protocol, port uint16) (WebTa
 	}
 	return WebTarget{
 		Name: entry.Name, Host: s.Owner, Service: s.Name, To: netip.AddrPortFrom(s.Host, s.Ports[i].To),
-		Redirect: s.Redirect && protocol == model.TCP && port == 80,
+		Redirect: s.Redirects(protocol, port),
 	}, true
 }
 
