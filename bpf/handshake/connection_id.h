@@ -21,7 +21,7 @@
 #define QUIC_VERSION_2 0x6b3343cf /* RFC 9369: its types are those of version 1, and one more */
 
 #define QUIC_IDS \
-	5 /* of the destination's connection ID, behind which is the source's, each with its length before it */
+	5 /* where the destination's ID stands behind its length, and then the source's (RFC 8999 section 5.1) */
 #define QUIC_ID_MOST  20
 #define QUIC_ID_LEAST 8 /* of a client's first, RFC 9000 section 7.2 */
 

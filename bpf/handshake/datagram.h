@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams of QUIC to web addresses that have no session, or begin another connection by the port of one (connection_id.h). The daemon reads the name in a
- * client's Initials and says to which host they go; then it sends them again, and the first one opens the session. Nothing
- * is answered here: a client that hears nothing comes by TCP. One with a short header names nobody: from a client that has
- * sessions with one host here it is that host's, as a NAT may have given the client another port (RFC 9000 section 9.3).
- * Whoever forges one gets no further than to a host that the address already talks to, and not often.
+ * Datagrams of QUIC to web addresses that have no session, or begin another connection by the port of one
+ * (connection_id.h). The daemon reads the name in a client's Initials and says to which host they go; then it sends them
+ * again, and the first one opens the session. Nothing is answered here: a client that hears nothing comes by TCP. One with
+ * a short header names nobody: from a client that has sessions with one host here it is that host's, as a NAT may have
+ * given the client another port (RFC 9000 section 9.3). Whoever forges one gets no further than to a host that the address
+ * already talks to, and not often.
  */
 #pragma once
 
