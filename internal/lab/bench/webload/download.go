@@ -16,7 +16,7 @@ type Download struct {
 }
 
 const (
-	beginWithin = 10 * time.Second       // for all connections to have their first octets, also where first flights are lost again and again
+	beginWithin = 3 * time.Second        // for all connections to have their first octets
 	warmFor     = 200 * time.Millisecond // until windows are open
 )
 
