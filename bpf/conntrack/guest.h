@@ -23,7 +23,7 @@ static __always_inline bool guest_matches(__u32 number, const void *wanted)
 	const struct guest *guest = wanted;
 	struct session *session = session_at(number);
 
-	return session && session_matches(number, &guest->key) &&
+	return session && session_has_key(number, &guest->key) &&
 	       (session->private_address == guest->host && session->private_port == guest->port) != guest->other;
 }
 

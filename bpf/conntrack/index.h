@@ -40,7 +40,10 @@ static __always_inline struct place index_place(__u64 hash, __u32 buckets, __u32
 	return place;
 }
 
-/* Whether the record is what is sought. */
+/*
+ * Whether the record is what is sought. All but that of sessions calls a function of its own: what it has itself the kernel
+ * verifies for each slot, but a call takes a packet 10 ns.
+ */
 typedef bool (*index_match)(__u32 record, const void *key);
 
 static __always_inline __u32 bucket_find(struct bucket *bucket, __u32 tag, __u32 bits, index_match match,
@@ -101,8 +104,10 @@ static __always_inline int bucket_used(struct bucket *bucket)
 	return used;
 }
 
-static __always_inline bool bucket_insert(struct bucket *bucket, __u32 slot)
+__noinline bool bucket_insert(struct bucket *bucket, __u32 slot)
 {
+	if (!bucket)
+		return false;
 	for (int i = 0; i < INDEX_SLOTS; i++)
 		if (bucket->slot[i] == 0 && __sync_val_compare_and_swap(&bucket->slot[i], 0, slot) == 0)
 			return true;
@@ -130,8 +135,10 @@ static __always_inline bool index_insert(void *index, struct place place, __u32 
 	return bucket_insert(first, slot) || bucket_insert(second, slot);
 }
 
-static __always_inline bool bucket_remove(struct bucket *bucket, __u32 slot)
+__noinline bool bucket_remove(struct bucket *bucket, __u32 slot)
 {
+	if (!bucket)
+		return false;
 	for (int i = 0; i < INDEX_SLOTS; i++)
 		if (bucket->slot[i] == slot && __sync_val_compare_and_swap(&bucket->slot[i], slot, 0) == slot)
 			return true;

@@ -76,6 +76,12 @@ __noinline __u32 session_find_indexed(const struct session_key *key)
 	return index_find(&session_index, session_place(key), fixed.session_bits, session_matches, key);
 }
 
+/* The same for those that no packet of an open session waits for. */
+__noinline bool session_has_key(__u32 number, const struct session_key *key)
+{
+	return key && session_matches(number, key);
+}
+
 /* Another than this record. */
 struct rival {
 	struct session_key key;
@@ -86,7 +92,7 @@ static __always_inline bool session_rivals(__u32 number, const void *wanted)
 {
 	const struct rival *rival = wanted;
 
-	return number != rival->than && session_matches(number, &rival->key);
+	return number != rival->than && session_has_key(number, &rival->key);
 }
 
 /* Whether another session is known by the same key. */

@@ -75,8 +75,10 @@ static __always_inline struct tally *tally_find(void *table, __u64 hash, __u32 b
 }
 
 /* More that refers to the address's entry, or less: change is not below what the caller has counted there. */
-static __always_inline bool tally_change(struct tally *tally, __u32 address, __s32 change)
+__noinline bool tally_change(struct tally *tally, __u32 address, __s32 change)
 {
+	if (!tally)
+		return false;
 	for (int tries = 0; tries < TALLY_TRIES; tries++) {
 		union tally_uses_word old = tally_uses_of(tally), new = old;
 
@@ -135,7 +137,8 @@ static __always_inline bool tally_leave(void *table, __u64 hash, __u32 buckets, 
 		struct tally_bucket *bucket = tally_bucket(table, hash, buckets, choice);
 
 		for (int i = 0; bucket && i < TALLY_WAYS; i++)
-			if (tally_change(&bucket->tally[i], address, -1))
+			if (tally_uses_of(&bucket->tally[i]).uses.address == address &&
+			    tally_change(&bucket->tally[i], address, -1))
 				return true;
 	}
 	return false;
@@ -176,8 +179,10 @@ static __always_inline void tally_note(struct tally *tally, __u64 share, __u32 t
 }
 
 /* A share less, if the entry has one. */
-static __always_inline bool tally_return(struct tally *tally, __u32 bit)
+__noinline bool tally_return(struct tally *tally, __u32 bit)
 {
+	if (!tally)
+		return false;
 	for (int tries = 0; tries < TALLY_TRIES; tries++) {
 		__u64 old = *(volatile __u64 *)&tally->shares;
 

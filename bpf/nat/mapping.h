@@ -67,13 +67,17 @@ static __always_inline union mapping_use *mapping_use(__u32 slot)
 	return block ? &block->use[slot % MAPPING_BLOCK] : 0;
 }
 
-static __always_inline bool mapping_matches(__u32 slot, const void *wanted)
+__noinline bool mapping_has_key(__u32 slot, const struct mapping_key *key)
 {
-	const struct mapping_key *key = wanted;
 	struct endpoint endpoint = mapping_at(slot);
 
-	return endpoint.address == key->address && endpoint.port == key->port && endpoint.phase != PHASE_FREE &&
+	return key && endpoint.address == key->address && endpoint.port == key->port && endpoint.phase != PHASE_FREE &&
 	       slot / PORTS == port_array(key->outbound, key->protocol);
+}
+
+static __always_inline bool mapping_matches(__u32 slot, const void *key)
+{
+	return mapping_has_key(slot, key);
 }
 
 static __always_inline struct place mapping_place(const struct mapping_key *key)
@@ -101,12 +105,12 @@ static __always_inline __u32 mapping_find(const struct mapping_key *key)
 {
 	__u32 kept = mapping_kept(key);
 
-	if (mapping_matches(kept, key))
+	if (mapping_has_key(kept, key))
 		return kept;
 	return index_find(&mapping_index, mapping_place(key), fixed.mapping_bits, mapping_matches, key);
 }
 
-static __noinline int mapping_clear(__u32 slot)
+__noinline int mapping_clear(__u32 slot)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	struct mapping_key key = {endpoint.address, endpoint.port, slot_protocol(slot)};
@@ -144,7 +148,7 @@ static __always_inline bool mapping_is_full(__u32 slot, const struct limits *lim
 }
 
 /* One session more on a mapping that stands. */
-static __noinline bool mapping_join(__u32 slot, bool inbound)
+__noinline bool mapping_join(__u32 slot, bool inbound)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	union mapping_use *use = mapping_use(slot);
@@ -204,7 +208,7 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 }
 
 /* One session less. After the last one the port of a datagram protocol waits for so many ticks. */
-static __noinline int mapping_release(__u32 slot, bool inbound, __u32 quarantine, __u32 tick)
+__noinline int mapping_release(__u32 slot, bool inbound, __u32 quarantine, __u32 tick)
 {
 	struct endpoint endpoint = mapping_at(slot);
 	union mapping_use *use = mapping_use(slot);

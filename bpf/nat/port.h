@@ -192,6 +192,14 @@ static __always_inline struct room port_room(const struct mapping_key *host, con
 	return (struct room){most, taken < most ? most - taken : 0};
 }
 
+/* Whether a mapping may have the port by which answers would come: shared, of an address of the gateway's own sockets. */
+__noinline bool port_may_be(ctx_t *ctx, const struct tuple *answer, bool shared)
+{
+	if (!answer || port_is_excluded(answer->destination, answer->destination_port, answer->protocol))
+		return false;
+	return !shared || !port_is_ours(ctx, answer);
+}
+
 /* An external port for the packet's source, claimed and in host byte order; -1 when there is none. */
 __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbound)
 {
@@ -229,8 +237,7 @@ __noinline __s32 port_choose(ctx_t *ctx, const struct tuple *tuple, __u32 outbou
 		if (port < 0)
 			return -1;
 		answer.destination_port = bpf_htons(port);
-		if (!port_is_excluded(answer.destination, answer.destination_port, tuple->protocol) &&
-		    (!shared || !port_is_ours(ctx, &answer))) {
+		if (port_may_be(ctx, &answer, shared)) {
 			port_count(bitmap, port, 1);
 			return port;
 		}

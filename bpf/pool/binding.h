@@ -25,12 +25,17 @@ static __always_inline struct bound_port *bound_port_at(__u32 slot)
 	return bpf_map_lookup_elem(&bound_port_table, &slot);
 }
 
-static __always_inline bool bound_matches(__u32 slot, const void *wanted)
+__noinline bool bound_has_key(__u32 slot, const struct bound_key *key)
 {
-	const struct bound_key *key = wanted;
 	struct bound_port *port = bound_port_at(slot);
 
-	return port && port->address == key->address && port->port == key->port && port->protocol == key->protocol;
+	return port && key && port->address == key->address && port->port == key->port &&
+	       port->protocol == key->protocol;
+}
+
+static __always_inline bool bound_matches(__u32 slot, const void *key)
+{
+	return bound_has_key(slot, key);
 }
 
 static __always_inline struct place bound_place(const struct bound_key *key)

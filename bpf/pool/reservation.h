@@ -70,12 +70,16 @@ static __always_inline bool reservation_suits(const struct reservation *r, const
 	return claims_allow(r, claims_of(*(const volatile __u64 *)&r->claims), who->at) && reservation_is_for(r, who);
 }
 
-static __always_inline bool reservation_matches(__u32 slot, const void *wanted)
+__noinline bool reservation_is_own(__u32 slot, const struct claimer *who)
 {
-	const struct claimer *who = wanted;
 	struct reservation *r = reservation_at(slot);
 
-	return r && r->asker == who->client && reservation_suits(r, who);
+	return r && who && r->asker == who->client && reservation_suits(r, who);
+}
+
+static __always_inline bool reservation_matches(__u32 slot, const void *who)
+{
+	return reservation_is_own(slot, who);
 }
 
 static __always_inline struct place reservation_place(__u32 number, __u32 asker)
