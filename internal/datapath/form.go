@@ -207,6 +207,9 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 
 // loadInto loads the programs that a struct names, of a form.
 func (d *programSet) loadInto(into any, mode Mode) error {
+	if d.tookOver(into, string(mode)) {
+		return nil
+	}
 	f := d.forms[mode]
 	spec, err := f.read()
 	if err == nil {

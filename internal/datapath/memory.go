@@ -45,9 +45,9 @@ func forFrom[T any](table *ebpf.Map, begin int, visit func(number uint32, record
 	}
 	var zero T
 	size := int(unsafe.Sizeof(zero))
-	chunk := make([]T, max(1, chunkBytes/size))
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&chunk[0])), len(chunk)*size)
 	entries := int(table.MaxEntries())
+	chunk := make([]T, max(1, min(chunkBytes/size, entries-begin)))
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&chunk[0])), len(chunk)*size)
 	for first := begin; first < entries; first += len(chunk) {
 		count := min(len(chunk), entries-first)
 		if _, err := memory.ReadAt(bytes[:count*size], int64(first)*int64(size)); err != nil {

@@ -53,8 +53,7 @@ func (d *programSet) keepPrograms(build uint64) error {
 // assign loads the programs that a struct names, or takes over those that are pinned, all of them. kind tells those of
 // one name apart.
 func (d *programSet) assign(into any, spec *ebpf.CollectionSpec, options ebpf.CollectionOptions, kind string) error {
-	fields := programsIn(reflect.ValueOf(into).Elem())
-	if d.adopted && d.takeOver(fields, kind) {
+	if d.tookOver(into, kind) {
 		return nil
 	}
 	if err := spec.LoadAndAssign(into, &options); err != nil {
@@ -63,7 +62,7 @@ func (d *programSet) assign(into any, spec *ebpf.CollectionSpec, options ebpf.Co
 	if d.directory == "" {
 		return nil
 	}
-	for name, field := range fields {
+	for name, field := range programsIn(reflect.ValueOf(into).Elem()) {
 		path := d.pinPath(programPins + kind + name)
 		_ = os.Remove(path)
 		if err := (*field).Pin(path); err != nil {
@@ -73,7 +72,12 @@ func (d *programSet) assign(into any, spec *ebpf.CollectionSpec, options ebpf.Co
 	return nil
 }
 
-func (d *programSet) takeOver(fields map[string]**ebpf.Program, kind string) bool {
+// tookOver reports whether the programs that a struct names are those that an earlier daemon has pinned.
+func (d *programSet) tookOver(into any, kind string) bool {
+	if !d.adopted {
+		return false
+	}
+	fields := programsIn(reflect.ValueOf(into).Elem())
 	for name, field := range fields {
 		var err error
 		if *field, err = ebpf.LoadPinnedProgram(d.pinPath(programPins+kind+name), nil); err != nil {
