@@ -104,15 +104,16 @@ with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 quick_tests() {
   stage unit "$(others "$dataplane|$whole")" -skip "^TestBench($bench)"
   with_race stage race "$(packages "$concurrent")" -short
-  stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 4))" # the kernel gives maps back slowly
+  GOGC=200 stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 6))" # some wait for planes, and the kernel gives maps back slowly
   stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }
 # The data plane at tcx, then what is random for longer in both forms.
 long=(-steps=10000 -swaps=100)
+changing='ChainsChangeUnderTraffic|ProtectionOfIPv6ChangesUnderTraffic|ProtectionRule12_NoPacketMeetsTwoGenerations'
 tcx_tests() {
   stage tcx "$(packages test/datapath)" "${waiting[@]}" -mode=tcx "${long[@]}"
-  stage long "$(packages test/datapath)" "${waiting[@]}" -run '^Test(Differential|ChainsChangeUnderTraffic)$' "${long[@]}"
+  stage long "$(packages test/datapath)" "${waiting[@]}" -run "^Test($changing|Differential)\$" "${long[@]}"
 }
 daemon_tests() {
   with_race stage daemon "$(packages internal/daemon)" -count=1

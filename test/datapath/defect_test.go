@@ -87,7 +87,6 @@ func TestProtectionRule7_UnprovenIsOnlyDropped(t *testing.T) {
 // all of them allow is lost, and nothing passes that all of them deny, each by another list.
 func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 	t.Parallel()
-	const swaps = 60
 	g := newGateway(t)
 	good, bad := udp(endpoint(remote2, 40000), endpoint(publicAddress, 53)), udp(endpoint(remote, 40000), endpoint(publicAddress, 53))
 	policies := []nf.Addresses{
@@ -109,7 +108,7 @@ func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 		}
 		return nil
 	}, func() error {
-		for n := range swaps {
+		for n := range *swaps {
 			if err := put(policies[(n+1)%2]); err != nil {
 				return err
 			}

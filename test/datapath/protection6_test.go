@@ -249,7 +249,6 @@ func TestProtectionWithoutIPv6(t *testing.T) {
 // all of them deny, each by another list: no packet meets two of them.
 func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	t.Parallel()
-	const swaps = 60
 	g := sixGateway(t)
 	policies := []nf.Remote{
 		{In: nf.Addresses{Blocked: set6(deniedIn)}}, {In: nf.Addresses{Fenced: set6(deniedOut, deniedIn), Allowed: set6(deniedOut)}},
@@ -269,7 +268,7 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 		}
 		return nil
 	}, func() error {
-		for n := range swaps {
+		for n := range *swaps {
 			if err := g.protect(policies[(n+1)%2]); err != nil {
 				return err
 			}
@@ -279,5 +278,5 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	if n := g.counters()["drop_internal"]; n > 0 {
 		t.Errorf("%d packets met no policy", n)
 	}
-	t.Logf("%d packets of each kind during %d changes", sent, swaps)
+	t.Logf("%d packets of each kind during %d changes", sent, *swaps)
 }

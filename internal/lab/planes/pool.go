@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 )
@@ -19,11 +20,20 @@ const (
 	mostCapacity = 1 << 17
 )
 
+// A test waits for a plane that fits where tests have so many alike, but no longer than patience: it may have one of these
+// itself. To make one takes the kernel longer than most tests last.
+const (
+	mostAlike = 5
+	patience  = 5 * time.Second
+)
+
 // free are the planes that no test has; the one that has waited longest is first.
-var free struct {
+var free = struct {
 	sync.Mutex
-	planes []*plane
-}
+	planes  []*plane
+	leased  map[string]int             // how many tests have, by their keys
+	waiting map[string][]chan struct{} // closed where one comes back
+}{leased: map[string]int{}, waiting: map[string][]chan struct{}{}}
 
 // Lease is a test's right to a data plane.
 type Lease struct {
@@ -36,13 +46,45 @@ func Take(options datapath.Options) *Lease {
 	key := options
 	key.Instance, key.Logger, key.Public, key.Private, key.Stack, key.Modes, key.WithoutTCX = "", nil, nil, nil, nil, nil, false // the tables are the same
 	l := &Lease{options, &plane{key: fmt.Sprintf("%+v", key)}}
+	patient := time.NewTimer(patience)
+	defer patient.Stop()
+	for late := false; ; {
+		back := l.take(late)
+		if back == nil {
+			return l
+		}
+		select {
+		case <-back:
+		case <-patient.C:
+			late = true
+		}
+	}
+}
+
+// take takes a free plane, or has one made: with nil. Else the test waits until one comes back.
+func (l *Lease) take(late bool) chan struct{} {
 	free.Lock()
 	defer free.Unlock()
+	key := l.plane.key
 	if i := l.best(); i >= 0 {
 		l.plane = free.planes[i]
 		free.planes = slices.Delete(free.planes, i, i+1)
+	} else if free.leased[key] >= mostAlike && !late {
+		back := make(chan struct{})
+		free.waiting[key] = append(free.waiting[key], back)
+		return back
 	}
-	return l
+	free.leased[key]++
+	return nil
+}
+
+// comeBack has those look again who wait for a plane of the key.
+func comeBack(key string) {
+	free.leased[key]--
+	for _, back := range free.waiting[key] {
+		close(back)
+	}
+	delete(free.waiting, key)
 }
 
 // best is the place of the free plane that fits, -1 where none does: of those that do, one that has the programs of both
@@ -85,16 +127,18 @@ func (l *Lease) Open() (*datapath.Datapath, error) {
 // Release gives the plane to the next test, unless this one has broken it. Before, the test closes it and keeps what is
 // pinned.
 func (l *Lease) Release(broken bool) {
+	key := l.plane.key
 	if broken || l.plane.takeBack(l.directory()) != nil {
 		l.plane.discard()
 		l.plane = nil
 	}
 	_ = os.RemoveAll(l.directory())
+	free.Lock()
+	defer free.Unlock()
+	comeBack(key)
 	if l.plane == nil {
 		return
 	}
-	free.Lock()
-	defer free.Unlock()
 	if len(free.planes) == most {
 		free.planes[0].discard()
 		free.planes = free.planes[1:]
