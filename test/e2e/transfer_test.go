@@ -48,6 +48,7 @@ type transferJob struct {
 	way    transferWay
 	octets int64
 	time   time.Duration
+	asks   int                // exchanges before it
 	sum    []byte             // of what the host got
 	got    int64              //
 	rtt    chan time.Duration // closed without one
@@ -63,8 +64,10 @@ type couriers struct {
 	// control is the congestion control at both ends, that of the machine without it. Those that it does not allow to everybody
 	// can only be had for each socket.
 	control string
-	jobs    sync.Map // number → *transferJob
-	last    atomic.Int64
+	// exchanges are held before each transfer, on its connection.
+	exchanges int
+	jobs      sync.Map // number → *transferJob
+	last      atomic.Int64
 }
 
 // stream is the same random octets each time.
@@ -96,6 +99,11 @@ func (k *couriers) serve(c net.Conn) {
 	if err := k.controls(c); err != nil {
 		return
 	}
+	_ = c.SetDeadline(time.Now().Add(exchangesWithin))
+	if err := answerExchanges(buffered, c, job.asks); err != nil {
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
 	switch job.way {
 	case download:
 		_ = c.SetWriteDeadline(time.Now().Add(job.time + 30*time.Second)) // its client ends it
@@ -170,7 +178,7 @@ func abort(c net.Conn) {
 
 // transfer moves octets between a client and the first host, for so long at most, and wants them to be the right ones.
 func (k *couriers) transfer(from dialer, to netip.AddrPort, way transferWay, octets int64, most time.Duration) (t transferred, err error) {
-	job := &transferJob{way: way, octets: octets, time: most, rtt: make(chan time.Duration, 1)}
+	job := &transferJob{way: way, octets: octets, time: most, asks: k.exchanges, rtt: make(chan time.Duration, 1)}
 	number := k.last.Add(1)
 	k.jobs.Store(number, job)
 	defer k.jobs.Delete(number)
@@ -188,6 +196,13 @@ func (k *couriers) transfer(from dialer, to netip.AddrPort, way transferWay, oct
 	if _, err := fmt.Fprintf(c, "GET /%d HTTP/1.1\r\nHost: www.%s\r\n\r\n", number, strings.TrimSuffix(hostName(0), ".")); err != nil {
 		return t, err
 	}
+	_ = c.SetDeadline(began.Add(exchangesWithin))
+	paused, err := exchange(c, k.exchanges)
+	if err != nil {
+		return t, err
+	}
+	_ = c.SetDeadline(time.Time{})
+	began = began.Add(paused) // they are no part of the transfer
 	var sum []byte
 	switch way {
 	case download:

@@ -122,9 +122,16 @@ func (r *realm) wire(at *netns.Namespace, a, b string, first weather) *wire {
 			}
 		})
 		for _, queue := range []chan frame{inTime, late} {
+			clock, err := newAlarm()
+			if err != nil {
+				r.t.Fatal(err)
+			}
 			running.Go(func() {
+				defer clock.Close()
 				for f := range queue {
-					time.Sleep(time.Until(f.due))
+					if err := clock.until(f.due); err != nil {
+						r.t.Errorf("a frame is not held: %v", err)
+					}
 					for range f.times {
 						_ = to.Send(f.octets)
 					}
