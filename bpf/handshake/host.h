@@ -6,21 +6,7 @@
  */
 #pragma once
 
-#include "../path/forward.h"
-#include "overflow.h"
-#include "report.h"
-#include "side.h"
-#include "write.h"
-
-/* What the daemon is to hear of the connection, by what its session says before it is open. */
-static __always_inline struct web_event host_told(const struct session *session, __u16 kind, enum reason reason)
-{
-	struct web_event told = {.kind = kind, .reason = reason, .begun = session->holds.offered.begun};
-
-	told.key = (struct web_key){session->remote_address, session->external_address, session->remote_port,
-				    session->external_port, IPPROTO_TCP};
-	return told;
-}
+#include "host_refuse.h"
 
 /* The session is open from now on. numbers, offer: the host's. */
 static __always_inline void host_open(struct session *session, const struct numbers *numbers, const struct offer *offer)
@@ -119,23 +105,6 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	return bpf_redirect(ctx_ifindex(ctx), 0);
 }
 
-/* A host's RST goes on to its client, which has been promised another number. */
-static __always_inline int host_refuses(ctx_t *ctx, struct packet *packet, struct session *session, __u16 epoch)
-{
-	struct handshake what = {.flags = TCP_FLAG_RST | TCP_FLAG_ACK};
-	struct offer offer = {};
-	enum reason reason;
-
-	what.sequence = session->holds.offered.number + 1;
-	what.acknowledges = session->holds.offered.begun + 1;
-	what.partial = sum_stays(packet->sum, true);
-	web_session_end(session, packet->generation);
-	reason = handshake_become(ctx, packet, &what, &offer);
-	if (reason != REASON_NONE)
-		return verdict(ctx, packet, reason, SIDE_PRIVATE);
-	return forward_on(ctx, packet, session, DIRECTION_OUT, epoch, true);
-}
-
 /* Entered by tail call, with a packet of a session whose host has not answered yet. */
 static __always_inline int host_side(ctx_t *ctx)
 {
@@ -146,24 +115,19 @@ static __always_inline int host_side(ctx_t *ctx)
 	struct session *session;
 	struct numbers numbers;
 
-	if (!control || reason != REASON_NONE || packet.kind != PACKET_FLOW)
+	if (!control || reason != REASON_NONE || packet.kind > PACKET_ICMP_ERROR)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PRIVATE);
 	packet.generation = *(volatile __u32 *)&control->generation;
+	if (packet.kind == PACKET_ICMP_ERROR)
+		return host_error(ctx, &packet, control->route_epoch);
 	wanted = source_key(&packet.tuple);
 	session = session_at(session_find(&wanted));
 	if (!session || !session_waits(session) || !numbers_read(ctx, &packet, &numbers))
 		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
 		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
-	if ((packet.tcp_flags & TCP_FLAG_RST) && session->origin == ORIGIN_COOKIE)
+	if (packet.tcp_flags & TCP_FLAG_RST)
 		return host_refuses(ctx, &packet, session, control->route_epoch);
-	if (packet.tcp_flags & TCP_FLAG_RST) {
-		struct web_event told = host_told(session, WEB_REFUSED, REASON_DROP_HOST_REFUSED);
-
-		web_session_end(session, packet.generation);
-		web_report(ctx, &told);
-		return verdict(ctx, &packet, REASON_DROP_HOST_REFUSED, SIDE_PRIVATE);
-	}
 	if (!(packet.tcp_flags & TCP_FLAG_SYN))
 		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
 	return host_accept(ctx, &packet, session, &numbers);

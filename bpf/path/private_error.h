@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "judge.h"
+#include "forward.h"
 #include "../guard/gateway_traffic.h"
 #include "../nat/icmp.h"
 
@@ -90,6 +90,8 @@ static __always_inline int private_error(ctx_t *ctx, struct packet *packet)
 
 	reason = private_error_admit(ctx, packet, &number);
 	session = dry_copy(session_at(number));
+	if (!DRY && reason == REASON_NONE && session && session_waits(session))
+		return handshake_enter(ctx, packet, DIRECTION_OUT, session->origin);
 	if (reason == REASON_NONE && session)
 		reason = error_judge(ctx, session, packet, DIRECTION_OUT);
 	if (reason != REASON_NONE || !session)

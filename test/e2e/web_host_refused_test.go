@@ -34,30 +34,31 @@ func readsNames(t *testing.T, from netns.Node) {
 	})
 }
 
-// drops has a node's kernel drop what comes to a port.
-func (r *realm) drops(at netns.Node, port int) {
+// filtersPort has a node's kernel do so with what comes to a port.
+func (r *realm) filtersPort(at netns.Node, port int, verdict string) {
 	r.t.Helper()
 	filter := at.Command(r.t.Context(), "nft", "-f", "-")
-	filter.Stdin = strings.NewReader(fmt.Sprintf("table ip silent {\n chain in { type filter hook input priority filter; tcp dport %d drop; }\n}", port))
+	filter.Stdin = strings.NewReader(fmt.Sprintf("table ip silent {\n chain in { type filter hook input priority filter; tcp dport %d %s; }\n}", port, verdict))
 	if out, err := filter.CombinedOutput(); err != nil {
 		r.t.Fatalf("nft: %v: %s", err, out)
 	}
 }
 
-// A client hears an RST: at once of a host that refuses its port, after three seconds of one that is silent, and of one that
-// is not there. Until then others are served at the same address. A host that serves again is asked again.
+// A client hears an RST: at once of a host that refuses its port, by RST or by ICMP, after three seconds of one that is silent,
+// and of one that is not there. Until then others are served at the same address. A host that serves again is asked again.
 func TestWebHostRefuses(t *testing.T) {
 	t.Parallel()
-	const serves, refuses, silent, away = 0, 1, 2, 3
+	const serves, refuses, silent, prohibits, away = 0, 1, 2, 3, 4
 	for _, mode := range []string{"tcx", "xdp"} {
 		t.Run(mode, func(t *testing.T) {
 			r := newRealm(t, netns.Options{Hosts: away, Clients: 1})
 			client, hosts := r.Clients[0], r.Hosts()
 			webServer(t, hosts[serves], 8080, hostName(serves))
-			r.drops(hosts[silent], 8080)
+			r.filtersPort(hosts[silent], 8080, "drop")
+			r.filtersPort(hosts[prohibits], 8080, "reject with icmp type admin-prohibited")
 			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}",
 				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
-				hostEntry(away, hosts[silent].IP.Next()))
+				hostEntry(away, hosts[prohibits].IP.Next()))
 			readsNames(t, client)
 			began, ends := time.Now(), map[int]chan error{silent: make(chan error, 1), away: make(chan error, 1)}
 			for host, end := range ends {
@@ -68,13 +69,15 @@ func TestWebHostRefuses(t *testing.T) {
 				defer c.Close()
 				go func() { end <- isReset(c) }()
 			}
-			c, err := visits(client, webRequest(refuses))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			if err := isReset(c); err != nil {
-				t.Errorf("a host that refuses: %v", err)
+			for _, host := range []int{refuses, prohibits} {
+				c, err := visits(client, webRequest(host))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if err := isReset(c); err != nil {
+					t.Errorf("%s, which refuses: %v", hostName(host), err)
+				}
 			}
 			if _, err := timed(client, serves); err != nil {
 				t.Errorf("beside them: %v", err)
@@ -94,8 +97,8 @@ func TestWebHostRefuses(t *testing.T) {
 				}
 				t.Logf("%s was waited for %v", hostName(host), time.Since(began).Round(time.Millisecond))
 			}
-			eventually(t, 5*time.Second, "each of them is counted", func() bool { return d.counted("drop_host_refused") >= 3 })
-			if w := d.status().Web; w.Refused != 3 || w.Opened != 1 || w.Waiting != 0 {
+			eventually(t, 5*time.Second, "each of them is counted", func() bool { return d.counted("drop_host_refused") >= 4 })
+			if w := d.status().Web; w.Refused != 4 || w.Opened != 1 || w.Waiting != 0 {
 				t.Errorf("status is %+v", *w)
 			}
 			webServer(t, hosts[refuses], 8080, hostName(refuses))
