@@ -319,6 +319,20 @@ static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct fl
 	return CTX_DROP;
 }
 
+/*
+ * The client goes before its connection is a session. By our number it shows that it has seen the cookie, or, once in 2,048
+ * times, has guessed that; by its own the daemon knows for sure.
+ */
+static __always_inline int web_reset(ctx_t *ctx, const struct packet *packet, struct flow *flow)
+{
+	if (web_recognise(ctx, packet, flow) == SYN_COOKIE_BAD)
+		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PUBLIC);
+	if (!web_is_paid(ctx, packet) || !web_report_frame(ctx, packet, WEB_LATER))
+		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
+	reason_count(REASON_HELD_FOR_NAME);
+	return CTX_DROP;
+}
+
 /* Entered by tail call. */
 static __always_inline int web_side(ctx_t *ctx)
 {
@@ -336,10 +350,12 @@ static __always_inline int web_side(ctx_t *ctx)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 	if (tcp_is_pure_syn(packet.tcp_flags))
 		return web_answer(ctx, &packet);
-	if (packet.tcp_flags & (TCP_FLAG_RST | TCP_FLAG_SYN))
+	if (packet.tcp_flags & TCP_FLAG_SYN)
 		return verdict(ctx, &packet, REASON_DROP_NO_SESSION, SIDE_PUBLIC);
 	if (!web_numbers(ctx, &packet, flow))
 		return verdict(ctx, &packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
+	if (packet.tcp_flags & TCP_FLAG_RST)
+		return web_reset(ctx, &packet, flow);
 	if (flow->first.end == flow->first.sequence) { /* no timer, no table: a connection without data costs nothing */
 		reason_count(REASON_HELD_FOR_NAME);
 		return CTX_DROP;

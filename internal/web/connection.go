@@ -44,6 +44,7 @@ type connection struct {
 	flow    model.Tuple
 	ifindex int
 	first   segment // its first data
+	next    uint32  // the client's number behind all that was heard of it
 	frames  [][]byte
 	framed  int // octets of frames
 	octets  int // with those of the stream

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/ipv4"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/web/hello"
 )
@@ -85,6 +86,9 @@ func (t *table) frames(e *datapath.WebEvent) (err error) {
 
 // frame takes one in.
 func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEventKind, s segment) error {
+	if s.Has(ipv4.RST) {
+		return t.reset(c, s, e.At)
+	}
 	if c != nil && kind == datapath.WebFirst && !c.has(s) {
 		t.replace(c)
 		c = nil
@@ -103,6 +107,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 		c = t.begin(e, s)
 	}
+	c.follow(s)
 	switch c.phase {
 	case phaseOpen:
 		return t.kernel.Replay(c.ifindex, s.Frame, 1)
@@ -197,7 +202,7 @@ func (t *table) end(c *connection, now model.Instant, reason model.Reason, words
 
 // begin has a connection wait.
 func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
-	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, stream: hello.NewStream(s.Sequence), began: e.At, until: e.At + model.Instant(t.patience())}
+	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, next: s.end, stream: hello.NewStream(s.Sequence), began: e.At, until: e.At + model.Instant(t.patience())}
 	t.all[c.flow] = c
 	t.take(c.flow.Source.Addr())
 	t.queue(c, &t.reading)

@@ -37,6 +37,8 @@ func TestWebRefuses(t *testing.T) {
 		"the first data":               {v.first("GET"), "held_for_name", dataplane.Drop, []datapath.WebEventKind{datapath.WebFirst}},
 		"its end":                      {v.from(packets.FIN|packets.ACK, clientISN+1, v.cookie+1, "", nil), "held_for_name", dataplane.Drop, []datapath.WebEventKind{datapath.WebFirst}},
 		"an RST":                       {v.from(packets.RST, clientISN+1, 0, "", nil), "drop_no_session", dataplane.Drop, nil},
+		"an RST with another cookie":   {v.from(packets.RST|packets.ACK, clientISN+4, v.cookie+1+1<<13, "", nil), "drop_no_session", dataplane.Drop, nil},
+		"an RST with ours":             {v.from(packets.RST|packets.ACK, clientISN+4, v.cookie+1, "", nil), "held_for_name", dataplane.Drop, []datapath.WebEventKind{datapath.WebLater}},
 		"SYN and ACK":                  {v.from(synAck, clientISN+1, v.cookie+1, "", nil), "drop_no_session", dataplane.Drop, nil},
 		"another port":                 {tcp(client, endpoint(webAddress, 22), packets.SYN), "drop_no_binding", dataplane.Drop, nil},
 		"UDP":                          {udp(client, endpoint(webAddress, 53)), "drop_no_binding", dataplane.Drop, nil},
