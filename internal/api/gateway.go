@@ -182,7 +182,7 @@ type Asked struct {
 	Waiting  int    `json:"waiting"`  // now
 	Asked    uint64 `json:"asked"`
 	Failed   uint64 `json:"failed"` // of these, without an answer in time
-	Full     uint64 `json:"full"`   // frames not heard, as too many waited: their senders send them again
+	Full     uint64 `json:"full"`   // frames not heard, as too many waited, or came: their senders send them again
 }
 
 // DNS counts what the name servers did, outside and inside.

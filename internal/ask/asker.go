@@ -37,6 +37,7 @@ type Asker struct {
 	program *program
 
 	warned atomic.Int64 // when something was last told, ns
+	daemon context.Context // ends with it, and not with the function
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 }
@@ -52,6 +53,7 @@ func (a *Asker) start(ctx context.Context, o *Options) {
 	}
 	own, stop := context.WithCancel(ctx)
 	a.stop, a.log, a.tell = stop, o.Log, o.Events.Emit
+	a.daemon = ctx
 	a.ended.Go(func() {
 		select {
 		case <-a.Line.Opened():
@@ -66,6 +68,17 @@ func (a *Asker) end() {
 		a.stop()
 		a.ended.Wait()
 		a.stop = nil
+		a.leave()
+	}
+}
+
+// leave has a program that is away be missed no longer where a reload has taken its function away.
+func (a *Asker) leave() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.err != nil && a.daemon.Err() == nil {
+		a.tell(event.ProgramRecovered{Function: a.name, Socket: a.config.Socket})
+		a.err = nil
 	}
 }
 
@@ -194,6 +207,9 @@ func (a *Asker) report() api.Asked {
 	r := api.Asked{Function: a.name}
 	if t := a.table; t != nil {
 		r.Waiting, r.Asked, r.Failed, r.Full = t.waits, t.counts.Asked, t.counts.Failed, t.counts.Full
+		unheard, err := a.Line.Unheard()
+		a.warn(err)
+		r.Full += unheard
 	}
 	return r
 }

@@ -133,11 +133,7 @@ func TestAskAboutPackets(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "by-packet")
 			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}", fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
 				fmt.Sprintf("chains: [{name: all, functions: [{use: ask, socket: %s}]}]\n", socket))
-			program := filepath.Join(r.directory, "by_packet.py")
-			if err := os.WriteFile(program, []byte(byPacket), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			r.asked(socket, program, r.Hosts()[1].IP.String())
+			r.asked(socket, r.byPacket(), r.Hosts()[1].IP.String())
 			d.hasPrograms(1)
 			for name, err := range map[string]error{
 				"a ping out":      pingOf(r.Hosts()[0], r.Servers[0].IP, 92),
@@ -175,6 +171,16 @@ func fetchedAt(from netns.Node, at netip.Addr, port int, host string) error {
 		err = fmt.Errorf("the page is %q", page)
 	}
 	return err
+}
+
+// byPacket is where that program is.
+func (r *realm) byPacket() string {
+	r.t.Helper()
+	program := filepath.Join(r.directory, "by_packet.py")
+	if err := os.WriteFile(program, []byte(byPacket), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	return program
 }
 
 // byPacket drops packets of an address, which it reads in them.

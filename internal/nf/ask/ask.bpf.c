@@ -110,6 +110,13 @@ struct {
 	__uint(max_entries, 2 * ASK_SOURCES);
 } ask_budgets SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 1);
+} ask_unheard SEC(".maps"); /* frames that were held, and that the daemon has not: of all CPUs */
+
 /* What a segment says of its stream. Without TCP all numbers are 0. */
 struct ask_segment {
 	__u32 sequence; /* of its first octet, or its SYN's */
@@ -151,8 +158,8 @@ static __always_inline void ask_fill(struct ask_frame *frame, ctx_t *ctx, const 
 	frame->each = ctx_segment_size(ctx);
 }
 
-/* Hands the frame to the daemon. What finds no room is lost: its sender sends it again. */
-static __always_inline void ask_hand(ctx_t *ctx, const struct ask_key *key, __u32 begun)
+/* Hands the frame to the daemon. False: there is no room for it, and its sender sends it again. */
+static __always_inline bool ask_hand(ctx_t *ctx, const struct ask_key *key, __u32 begun)
 {
 	__u64 length = ctx_length(ctx);
 	void *record;
@@ -160,12 +167,12 @@ static __always_inline void ask_hand(ctx_t *ctx, const struct ask_key *key, __u3
 
 	barrier_var(length);
 	if (length < ETH_HLEN || length > ASK_LONG)
-		return;
+		return false;
 	if (length <= ASK_SHORT) {
 		struct ask_short *frame = bpf_ringbuf_reserve(&ask_frames, sizeof(*frame), 0);
 
 		if (!frame)
-			return;
+			return false;
 		ask_fill(&frame->head, ctx, key, begun, length);
 		failed = ctx_load(ctx, 0, frame->octet, length);
 		record = frame;
@@ -173,7 +180,7 @@ static __always_inline void ask_hand(ctx_t *ctx, const struct ask_key *key, __u3
 		struct ask_long *frame = bpf_ringbuf_reserve(&ask_frames, sizeof(*frame), 0);
 
 		if (!frame)
-			return;
+			return false;
 		ask_fill(&frame->head, ctx, key, begun, length);
 		failed = ctx_load(ctx, 0, frame->octet, length);
 		record = frame;
@@ -182,6 +189,16 @@ static __always_inline void ask_hand(ctx_t *ctx, const struct ask_key *key, __u3
 		bpf_ringbuf_discard(record, 0);
 	else
 		bpf_ringbuf_submit(record, 0);
+	return !failed;
+}
+
+static __always_inline void ask_miss(void)
+{
+	__u32 zero = 0;
+	__u64 *frames = bpf_map_lookup_elem(&ask_unheard, &zero);
+
+	if (frames)
+		__sync_fetch_and_add(frames, 1);
 }
 
 /* What the program has said of the flow, and still holds for the segment. */
@@ -277,8 +294,8 @@ int nf_ask(ctx_t *ctx)
 	packet->payload = NF_PAYLOAD_NONE;
 	if (packet->dry)
 		return NF_CONTINUE;
-	if (ask_is_paid(packet->source))
-		ask_hand(ctx, &key, begun);
+	if (!ask_is_paid(packet->source) || !ask_hand(ctx, &key, begun))
+		ask_miss();
 	packet->changed = NF_HELD;
 	return NF_DROP;
 }

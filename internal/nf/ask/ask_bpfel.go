@@ -130,6 +130,7 @@ const (
 	askMapAskFlows   = "ask_flows"
 	askMapAskFrames  = "ask_frames"
 	askMapAskStates  = "ask_states"
+	askMapAskUnheard = "ask_unheard"
 	askMapNfCounts   = "nf_counts"
 	askMapNfPackets  = "nf_packets"
 	askProgNfAsk     = "nf_ask"
@@ -189,6 +190,7 @@ type askMapSpecs struct {
 	AskFlows   *ebpf.MapSpec `ebpf:"ask_flows"`
 	AskFrames  *ebpf.MapSpec `ebpf:"ask_frames"`
 	AskStates  *ebpf.MapSpec `ebpf:"ask_states"`
+	AskUnheard *ebpf.MapSpec `ebpf:"ask_unheard"`
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
 }
@@ -224,6 +226,7 @@ type askMaps struct {
 	AskFlows   *ebpf.Map `ebpf:"ask_flows"`
 	AskFrames  *ebpf.Map `ebpf:"ask_frames"`
 	AskStates  *ebpf.Map `ebpf:"ask_states"`
+	AskUnheard *ebpf.Map `ebpf:"ask_unheard"`
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
 }
@@ -234,6 +237,7 @@ func (m *askMaps) Close() error {
 		m.AskFlows,
 		m.AskFrames,
 		m.AskStates,
+		m.AskUnheard,
 		m.NfCounts,
 		m.NfPackets,
 	)

@@ -20,6 +20,7 @@ const (
 	askTCXMapAskFlows   = "ask_flows"
 	askTCXMapAskFrames  = "ask_frames"
 	askTCXMapAskStates  = "ask_states"
+	askTCXMapAskUnheard = "ask_unheard"
 	askTCXMapNfCounts   = "nf_counts"
 	askTCXMapNfPackets  = "nf_packets"
 	askTCXProgNfAsk     = "nf_ask"
@@ -79,6 +80,7 @@ type askTCXMapSpecs struct {
 	AskFlows   *ebpf.MapSpec `ebpf:"ask_flows"`
 	AskFrames  *ebpf.MapSpec `ebpf:"ask_frames"`
 	AskStates  *ebpf.MapSpec `ebpf:"ask_states"`
+	AskUnheard *ebpf.MapSpec `ebpf:"ask_unheard"`
 	NfCounts   *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets  *ebpf.MapSpec `ebpf:"nf_packets"`
 }
@@ -114,6 +116,7 @@ type askTCXMaps struct {
 	AskFlows   *ebpf.Map `ebpf:"ask_flows"`
 	AskFrames  *ebpf.Map `ebpf:"ask_frames"`
 	AskStates  *ebpf.Map `ebpf:"ask_states"`
+	AskUnheard *ebpf.Map `ebpf:"ask_unheard"`
 	NfCounts   *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets  *ebpf.Map `ebpf:"nf_packets"`
 }
@@ -124,6 +127,7 @@ func (m *askTCXMaps) Close() error {
 		m.AskFlows,
 		m.AskFrames,
 		m.AskStates,
+		m.AskUnheard,
 		m.NfCounts,
 		m.NfPackets,
 	)

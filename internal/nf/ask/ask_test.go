@@ -1,7 +1,9 @@
 package ask
 
 import (
+	"math/bits"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +183,38 @@ func TestFirstBytesAreHeld(t *testing.T) {
 	}
 }
 
+// unheard wants so many frames to be counted that were held and not handed over.
+func (a *asking) unheard(want int) {
+	a.T.Helper()
+	if got, err := a.line.Unheard(); err != nil || got != uint64(want) { //nolint:gosec // a few
+		a.T.Errorf("%d frames were not heard, %v, want %d", got, err, want)
+	}
+}
+
+// What the ring has no room for is held, as it comes again, and counted.
+func TestRingIsFull(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, false)
+	p, syn := nftest.Packet(line), packets.NewTCP(client, server, packets.SYN, strings.Repeat("x", 1400)).Bytes()
+	const sent = int(askAskLimitASK_RING) / 1600 * 5 / 4
+	for i := range sent {
+		p.Source = bits.ReverseBytes32(uint32(i) << 8) // each of another network
+		if after, err := a.Run(a.Made.XDP.Chains[len(a.Made.XDP.Chains)-1], syn, p); err != nil || after.Changed != held {
+			t.Fatalf("%+v, %v: want it held", after, err)
+		}
+	}
+	heard := 0
+	for ; ; heard++ {
+		if _, err := a.frames.Next(); err != nil {
+			break
+		}
+	}
+	if heard == 0 || heard == sent {
+		t.Errorf("of %d frames %d found room", sent, heard)
+	}
+	a.unheard(sent - heard)
+}
+
 // A source that sends very much is heard up to its budget, and no further packet of it passes by that.
 func TestSourceHasABudget(t *testing.T) {
 	t.Parallel()
@@ -199,6 +233,7 @@ func TestSourceHasABudget(t *testing.T) {
 	if heard == 0 || heard == sent {
 		t.Errorf("of %d frames %d were heard", sent, heard)
 	}
+	a.unheard(sent - heard)
 	p.Source++
 	a.holds(packets.NewTCP(client, server, packets.SYN, "").Change(func(f *packets.Packet) {}), p)
 }

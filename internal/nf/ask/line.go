@@ -73,7 +73,7 @@ func (l *Line) open(spec *ebpf.CollectionSpec) error {
 	}
 	made := map[string]*ebpf.Map{}
 	var err error
-	for _, name := range []string{askMapAskFlows, askMapAskFrames, askMapAskStates, askMapAskBudgets} {
+	for _, name := range []string{askMapAskFlows, askMapAskFrames, askMapAskStates, askMapAskBudgets, askMapAskUnheard} {
 		if made[name], err = ebpf.NewMap(spec.Maps[name]); err != nil {
 			closeAll(made)
 			return fmt.Errorf("make %s: %w", name, err)
@@ -120,6 +120,17 @@ func (l *Line) put(until model.Instant) error {
 		return fmt.Errorf("say who asks a program: %w", err)
 	}
 	return nil
+}
+
+// Unheard is how many frames were held since the start that no reader gets: there was no room for them, or their source had sent
+// too many. Their senders send them again.
+func (l *Line) Unheard() (frames uint64, _ error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if err := l.tables[askMapAskUnheard].Lookup(uint32(0), &frames); err != nil {
+		return 0, fmt.Errorf("count frames that nobody heard of: %w", err)
+	}
+	return frames, nil
 }
 
 // Verdict is what a program has said.
