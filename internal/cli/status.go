@@ -37,7 +37,7 @@ docs/reference/counters.md explains the reasons.`,
 			return writeJSON(a.stdout, s)
 		}
 		_, err = io.WriteString(a.stdout, strings.Join([]string{
-			statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusReasons(s),
+			statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusWeb(s), statusReasons(s),
 		}, ""))
 		return written(err)
 	})
@@ -158,6 +158,27 @@ func statusNames(s client.Status) string {
 		{"answers without addresses inside", s.DNS.RebindBlocked},
 		{"answers without records of ours", s.DNS.OwnRemoved},
 		{"asked inside by nobody inside", s.DNS.NotInside},
+	} {
+		t.add(row.name, count(row.n))
+	}
+	return fmt.Sprintf("\n%s", t)
+}
+
+// statusWeb says nothing where there are no web addresses.
+func statusWeb(s client.Status) string {
+	if s.Web == nil {
+		return ""
+	}
+	t := newTable("WEB BY NAME", ">COUNT")
+	for _, row := range []struct {
+		name string
+		n    uint64
+	}{
+		{"connections that wait for name or host", uint64(max(0, s.Web.Waiting))}, //nolint:gosec // not negative
+		{"names read", s.Web.Read},
+		{"became sessions", s.Web.Opened},
+		{"refused, or came to nothing", s.Web.Refused},
+		{"frames not heard, as too many wait", s.Web.Full},
 	} {
 		t.add(row.name, count(row.n))
 	}

@@ -12,6 +12,8 @@ type (
 	Listing = api.Listing
 	// Gauge is how full something is.
 	Gauge = api.Gauge
+	// Web counts connections to web addresses until they are sessions.
+	Web = api.Web
 	// DNS counts what a name server did.
 	DNS = api.DNS
 	// ReasonCount is how many packets ended with a reason.
