@@ -97,7 +97,20 @@ func TestWebByName(t *testing.T) {
 			if err != nil || !strings.Contains(page, "421") {
 				t.Errorf("a name that nobody has: %q, %v", page, err)
 			}
-			_ = d
+			named := map[string]int{}
+			for _, s := range d.sessions("--protocol", "tcp") {
+				if s.Origin == "web" {
+					named[s.Name]++
+				}
+			}
+			for i := range 2 {
+				if n := named["www."+hostName(i)]; n != 5 {
+					t.Errorf("%d sessions by the name of %s, want 5: %v", n, hostName(i), named)
+				}
+			}
+			if w := d.status().Web; w.Opened != 10 || w.Refused != 1 || w.Waiting != 0 || d.counted("drop_name_unknown") == 0 {
+				t.Errorf("status is %+v", *w)
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,20 +42,42 @@ func TestWebTransfers(t *testing.T) {
 func TestWebRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"xdp", "tcx"} {
-		t.Run(mode, func(t *testing.T) {
-			r := newRealm(t, netns.Options{Hosts: 1})
-			client, between := r.behindWire(1, weather{})
-			k := r.delivers(fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
-			for i := range 6 {
-				roundTrip := []time.Duration{20 * time.Millisecond, 2 * time.Millisecond}[i%2]
-				between.turns(weather{takes: roundTrip / 2})
-				done, err := k.transfer(client, webPlace, download, 100_000, 20*time.Second)
-				if err != nil || done.rtt < roundTrip { // by the wire nothing comes back sooner
-					t.Errorf("of %s the host has seen %s: %v", roundTrip, done.rtt, err)
+		for name, start := range map[string]func(*realm, string) *couriers{
+			mode:            func(r *realm, interfaces string) *couriers { return r.delivers(interfaces) },
+			mode + " asked": (*realm).deliversAsked,
+		} {
+			t.Run(name, func(t *testing.T) {
+				r := newRealm(t, netns.Options{Hosts: 1})
+				client, between := r.behindWire(1, weather{})
+				k := start(r, fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+				for i := range 6 {
+					roundTrip := []time.Duration{20 * time.Millisecond, 2 * time.Millisecond}[i%2]
+					between.turns(weather{takes: roundTrip / 2})
+					done, err := k.transfer(client, webPlace, download, 100_000, 20*time.Second)
+					if err != nil || done.rtt < roundTrip { // by the wire nothing comes back sooner
+						t.Errorf("of %s the host has seen %s: %v", roundTrip, done.rtt, err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// deliversAsked is delivers where a program is asked about each flow: its SYN to the host is held, and made a second time.
+func (r *realm) deliversAsked(interfaces string) *couriers {
+	r.t.Helper()
+	k, socket := new(couriers), filepath.Join(r.t.TempDir(), "by-packet")
+	accepts(r.t, r.Hosts()[0], 8080, k.serve)
+	r.asked(socket, r.byPacket(), "192.0.2.255")
+	d := r.start(with(r.configuration(), interfaces, "web: {addresses: ["+webAddress.String()+"]}") +
+		fmt.Sprintf("chains: [{name: all, functions: [{use: ask, socket: %s}]}]\n", socket))
+	d.hasPrograms(1)
+	r.t.Cleanup(func() {
+		if d.counted("held_for_verdict") == 0 {
+			r.t.Error("no SYN was held")
+		}
+	})
+	return k
 }
 
 // skies are the weathers that transfers are held in, but for how far the client is.
