@@ -36,7 +36,7 @@ type Asker struct {
 	err     error
 	program *program
 
-	warned atomic.Int64 // when something was last told, ns
+	warned atomic.Int64    // when something was last told, ns
 	daemon context.Context // ends with it, and not with the function
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
