@@ -134,12 +134,21 @@ func statusOutbound(s client.Status) string {
 	return fmt.Sprintf("\n%sThere are slots for %d.\n", t, s.Slots)
 }
 
+type counter struct {
+	name string
+	n    uint64
+}
+
+func counted(title string, list []counter) string {
+	t := newTable(title, ">COUNT")
+	for _, c := range list {
+		t.add(c.name, count(c.n))
+	}
+	return fmt.Sprintf("\n%s", t)
+}
+
 func statusNames(s client.Status) string {
-	t := newTable("NAMES", ">COUNT")
-	for _, row := range []struct {
-		name string
-		n    uint64
-	}{
+	return counted("NAMES", []counter{
 		{"answers with a pool address", s.Lent},
 		{"reservations claimed", s.Claimed},
 		{"reservations expired unused", s.Expired},
@@ -158,10 +167,7 @@ func statusNames(s client.Status) string {
 		{"answers without addresses inside", s.DNS.RebindBlocked},
 		{"answers without records of ours", s.DNS.OwnRemoved},
 		{"asked inside by nobody inside", s.DNS.NotInside},
-	} {
-		t.add(row.name, count(row.n))
-	}
-	return fmt.Sprintf("\n%s", t)
+	})
 }
 
 // statusWeb says nothing where there are no web addresses.
@@ -169,20 +175,13 @@ func statusWeb(s client.Status) string {
 	if s.Web == nil {
 		return ""
 	}
-	t := newTable("WEB BY NAME", ">COUNT")
-	for _, row := range []struct {
-		name string
-		n    uint64
-	}{
+	return counted("WEB BY NAME", []counter{
 		{"connections that wait for name or host", uint64(max(0, s.Web.Waiting))}, //nolint:gosec // not negative
 		{"names read", s.Web.Read},
 		{"became sessions", s.Web.Opened},
 		{"refused, or came to nothing", s.Web.Refused},
 		{"frames not heard, as too many wait", s.Web.Full},
-	} {
-		t.add(row.name, count(row.n))
-	}
-	return fmt.Sprintf("\n%s", t)
+	})
 }
 
 func statusReasons(s client.Status) string {
