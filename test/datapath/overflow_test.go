@@ -174,6 +174,18 @@ func TestOverflowClaimsOnce(t *testing.T) {
 	g.sound()
 }
 
+// refused wants the client to hear the end, with the number that it was promised.
+func (v *visit) refused(r result) {
+	g := v.gateway
+	g.t.Helper()
+	got := g.forwarded(r)
+	same(g, "flags", got.TCP.Flags, packets.RST|packets.ACK)
+	same(g, "numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{v.cookie + 1, v.isn + 1})
+	same(g, "from", got.Tuple().Source, lent)
+	same(g, "to", got.Tuple().Destination, client)
+	g.correct(got)
+}
+
 // The host says no: its client hears that with the number that it was promised.
 func TestOverflowHostRefuses(t *testing.T) {
 	t.Parallel()
@@ -181,12 +193,7 @@ func TestOverflowHostRefuses(t *testing.T) {
 	v := g.caller(client, fullAbility, fullAbility)
 	v.knocks(least)
 	v.calls(v.acks())
-	got := g.forwarded(g.put(v.says(packets.RST|packets.ACK, 0, v.isn+1, "", nil)))
-	same(g, "flags", got.TCP.Flags, packets.RST|packets.ACK)
-	same(g, "numbers", [2]uint32{got.TCP.Sequence, got.TCP.Acknowledge}, [2]uint32{v.cookie + 1, v.isn + 1})
-	same(g, "from", got.Tuple().Source, lent)
-	same(g, "to", got.Tuple().Destination, client)
-	g.correct(got)
+	v.refused(g.put(v.says(packets.RST|packets.ACK, 0, v.isn+1, "", nil)))
 	g.count(overflowRing)
 	g.sound()
 }

@@ -20,7 +20,7 @@ func TestAskWithoutADaemon(t *testing.T) {
 				chains += fmt.Sprintf("  - {name: %s, match: {from: %s}, functions: [{use: ask, socket: %s/%[1]s, fail: %[1]s}]}\n", fail, r.Hosts()[i].IP, folder)
 				r.asked(filepath.Join(folder, fail), r.byPacket(), "192.0.2.255")
 			}
-			d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))+chains)
+			d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), r.interfacesAt(mode))+chains)
 			d.run("--keep-dataplane")
 			d.hasPrograms(2)
 			for _, host := range r.Hosts()[:2] {

@@ -67,7 +67,7 @@ func TestGuideAsk(t *testing.T) {
 			}
 			stop := r.asked(folder+"/by-path", "../../examples/ask/by_http_path.py", "/admin", "/internal")
 			r.asked(folder+"/by-name", byName, "tracker.example")
-			d := r.start(with(r.configuration(), fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
+			d := r.start(with(r.configuration(), r.interfacesAt(mode)) +
 				"events: [{name: log, file: " + folder + "/events}]\n" + r.guide("ask.md", "www.hosta.foo.example.", "www."+hostName(0), "/run/realmgate-ask", folder))
 			d.hasPrograms(2)
 			lent := func() netip.Addr { return r.mustLend(r.Clients[0], "www."+hostName(0)) }
@@ -131,7 +131,7 @@ func TestAskAboutPackets(t *testing.T) {
 			webServer(t, r.Hosts()[0], 5201, hostName(0))
 			r.echoServers()
 			socket := filepath.Join(t.TempDir(), "by-packet")
-			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}", fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
+			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}", r.interfacesAt(mode)) +
 				fmt.Sprintf("chains: [{name: all, functions: [{use: ask, socket: %s}]}]\n", socket))
 			r.asked(socket, r.byPacket(), r.Hosts()[1].IP.String())
 			d.hasPrograms(1)

@@ -51,6 +51,11 @@ hosts:
 		hosts.String())
 }
 
+// interfacesAt has programs at both interfaces of the gateway in a mode.
+func (r *realm) interfacesAt(mode string) string {
+	return fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)
+}
+
 func hostEntry(i int, address netip.Addr) string {
 	name := hostName(i)
 	return fmt.Sprintf(`  - name: %s

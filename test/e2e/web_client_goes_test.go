@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ func TestWebClientGoes(t *testing.T) {
 			r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 			r.webServers()
 			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"], hello: 30s}",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)))
+				r.interfacesAt(mode)))
 			waits := func(number int) func() bool {
 				return func() bool { return d.status().Web.Waiting == number }
 			}

@@ -57,7 +57,7 @@ func TestWebHostRefuses(t *testing.T) {
 			r.filtersPort(hosts[silent], 8080, "drop")
 			r.filtersPort(hosts[prohibits], 8080, "reject with icmp type admin-prohibited")
 			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)) +
+				r.interfacesAt(mode)) +
 				hostEntry(away, hosts[prohibits].IP.Next()))
 			readsNames(t, client)
 			began, ends := time.Now(), map[int]chan error{silent: make(chan error, 1), away: make(chan error, 1)}

@@ -133,7 +133,7 @@ func TestGuideWebAtTheOnlyAddress(t *testing.T) {
 			bannerServer(t, own, 443, "in the way")
 			usual, _, _ := strings.Cut(r.configuration(), "hosts:\n")
 			usual = with(usual+"hosts:\n", "pool:", "outbound:",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+				r.interfacesAt(mode))
 			usual, _, _ = strings.Cut(usual, "hosts:\n")
 			d := r.start(usual + r.guideBlock("one-address.md", 1, append(replaced, "198.18.0.1", one.String())...))
 

@@ -68,7 +68,7 @@ func TestWebUnderFloods(t *testing.T) {
 		r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 		r.webServers()
 		d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}",
-			fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)))
+			r.interfacesAt(mode)))
 		r.receiveOffload("gateway", "eth0", true) // a veth without takes live frames at XDP alone
 		quiet, quietMost := fetches(t, r.Clients[0], number)
 		for name, packet := range map[string]packets.Packet{

@@ -72,7 +72,7 @@ func TestQUICByName(t *testing.T) {
 	for _, mode := range []string{"tcx", "xdp"} {
 		t.Run(mode, func(t *testing.T) {
 			r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
-			d := r.sites(fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+			d := r.sites(r.interfacesAt(mode))
 			fetch := func(i int) error {
 				socket, err := r.Clients[0].ListenPacket("udp4", netip.AddrPortFrom(r.Clients[0].IP, 0).String())
 				if err != nil {

@@ -66,7 +66,7 @@ func TestWebRedirect(t *testing.T) {
 				fmt.Sprintf("  - name: %s\n    address: %s\n    services:\n      - {names: [%s], ports: [tcp/80:8080, tcp/443:8443], redirect: https}\n", hostName(0), hosts[0].IP, names[0]),
 				fmt.Sprintf("  - {name: %s, address: %s, open: [tcp/80:8080, tcp/443:8443], redirect: https}\n", names[1], hosts[1].IP),
 			), "web: {addresses: ["+webAddress.String()+"]}",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)))
+				r.interfacesAt(mode)))
 			readsNames(t, client)
 			for i, name := range names {
 				frames, err := hosts[i].Frames("eth0")

@@ -31,7 +31,7 @@ func TestWebByNameFromInside(t *testing.T) {
 	for _, mode := range []string{"tcx", "xdp"} {
 		t.Run(mode, func(t *testing.T) {
 			r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
-			d := r.sites(fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+			d := r.sites(r.interfacesAt(mode))
 			from := r.Hosts()[0]
 			for i := range 2 {
 				for range 5 {
@@ -81,7 +81,7 @@ func TestWebByName(t *testing.T) {
 			r := newRealm(t, netns.Options{Hosts: 2, Clients: 1})
 			r.webServers()
 			d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)))
+				r.interfacesAt(mode)))
 			for range 5 {
 				for i := range 2 {
 					page, err := fetchByName(r.Clients[0], "www."+hostName(i))

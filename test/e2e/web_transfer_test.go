@@ -49,7 +49,7 @@ func TestWebRoundTrip(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				r := newRealm(t, netns.Options{Hosts: 1})
 				client, between := r.behindWire(1, weather{})
-				k := start(r, fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode))
+				k := start(r, r.interfacesAt(mode))
 				for i := range 6 {
 					roundTrip := []time.Duration{20 * time.Millisecond, 2 * time.Millisecond}[i%2]
 					between.turns(weather{takes: roundTrip / 2})

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -43,7 +42,7 @@ func TestWebUnreadable(t *testing.T) {
 			webServer(t, r.Hosts()[0], 8080, hostName(0))
 			d := r.start(with(r.publishing(hostOpening(0, r.Hosts()[0].IP, siteName(0), "tcp/80:8080, udp/443:8443")),
 				"web: {addresses: ["+webAddress.String()+"], quic: true}",
-				fmt.Sprintf("interfaces: {public: [%s], private: [%s], %s: [%[1]s, %[2]s]}", r.Gateway.Public[0], r.Gateway.Private[0], mode)))
+				r.interfacesAt(mode)))
 			readsNames(t, client)
 			for i, c := range []struct{ what, says, hears string }{
 				{"neither TLS nor HTTP", "\x00\x01\x02 what is this?", "reset"},
