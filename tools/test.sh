@@ -81,7 +81,8 @@ dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/data
 lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo|oncpu)'
 whole="internal/daemon|$lab|test/(browser|e2e)"
 bench='External|Interrupted$|Killed|WaitsForAnother' # those of internal/cli that run the lab's programs
-raced='internal/(api|client|daemon|lifecycle|nameserver)' # with the race detector
+concurrent='internal/(api|client|lifecycle|nameserver)'
+raced="$concurrent|internal/daemon" # with the race detector
 
 # The main stories of whole gateways and of the daemon, told in a minute; the parts e2e and daemon have all.
 stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing'
@@ -102,14 +103,14 @@ with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 
 quick_tests() {
   stage unit "$(others "$dataplane|$whole")" -skip "^TestBench($bench)"
+  with_race stage race "$(packages "$concurrent")" -short
   GOGC=200 stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 6))" # some wait for planes, and the kernel gives maps back slowly
   stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }
 # The data plane at tcx, then what is random for longer in both forms.
-long=(-steps=10000 -swaps=100 -frames=100000 -questions=30000 -packets=200000)
-longer='ChainsChangeUnderTraffic|ProtectionOfIPv6ChangesUnderTraffic|ProtectionRule12_NoPacketMeetsTwoGenerations'
-longer+='|Differential|PathFuzz|TapFuzz|AnswersAreTheNameServers|Storm'
+long=(-steps=10000 -swaps=100)
+longer='ChainsChangeUnderTraffic|Differential|ProtectionOfIPv6ChangesUnderTraffic|ProtectionRule12_NoPacketMeetsTwoGenerations'
 tcx_tests() {
   stage tcx "$(packages test/datapath)" "${waiting[@]}" -mode=tcx "${long[@]}"
   stage long "$(packages test/datapath)" "${waiting[@]}" -run "^Test($longer)\$" "${long[@]}"

@@ -92,7 +92,7 @@ func TestFilterDeniesFlows(t *testing.T) {
 	g.mapped(udp(inA, server))
 }
 
-var swaps = flag.Int("swaps", 30, "of what judges packets, in each test that changes it under traffic")
+var swaps = flag.Int("swaps", 30, "of chains in TestChainsChangeUnderTraffic; those that change the protection do twice as many")
 
 // While chains change, no packet is lost that all of them let through, and none passes
 // that all of them deny: one function of the old chain with another of the new would let

@@ -108,7 +108,7 @@ func TestProtectionRule12_NoPacketMeetsTwoGenerations(t *testing.T) {
 		}
 		return nil
 	}, func() error {
-		for n := range *swaps {
+		for n := range 2 * *swaps {
 			if err := put(policies[(n+1)%2]); err != nil {
 				return err
 			}

@@ -268,7 +268,7 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 		}
 		return nil
 	}, func() error {
-		for n := range *swaps {
+		for n := range 2 * *swaps {
 			if err := g.protect(policies[(n+1)%2]); err != nil {
 				return err
 			}
@@ -278,5 +278,5 @@ func TestProtectionOfIPv6ChangesUnderTraffic(t *testing.T) {
 	if n := g.counters()["drop_internal"]; n > 0 {
 		t.Errorf("%d packets met no policy", n)
 	}
-	t.Logf("%d packets of each kind during %d changes", sent, *swaps)
+	t.Logf("%d packets of each kind during %d changes", sent, 2**swaps)
 }

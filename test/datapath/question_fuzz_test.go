@@ -23,7 +23,7 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
-var questionCount = flag.Int("questions", 10_000, "of TestAnswersAreTheNameServers")
+var questionCount = flag.Int("questions", 30_000, "of TestAnswersAreTheNameServers")
 
 // names is a realm of two lent names; the name server itself lends nobody anything.
 type names map[model.Name]nameserver.Entry

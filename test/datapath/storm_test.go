@@ -16,7 +16,7 @@ import (
 	"github.com/realmgate/realmgate/test/frames"
 )
 
-var storms = flag.Int("packets", 60_000, "of TestStorm")
+var storms = flag.Int("packets", 200_000, "of TestStorm")
 
 // storm sends packets of every kind, most of them damaged, in both directions.
 type storm struct {
