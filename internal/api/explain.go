@@ -20,15 +20,17 @@ type ExplainRequest struct {
 	Address   netip.Addr // who begins the flow
 	ToName    model.Name
 	ToAddress netip.Addr
-	Protocol  model.Protocol // model.AnyProtocol: the service's
-	Port      uint16         // 0: the service's
+	Says      model.Name     // what the connection names at a web address: its SNI or Host
+	Protocol  model.Protocol // model.AnyProtocol: the service's; where Says is given, tcp
+	Port      uint16         // 0: the service's; where Says is given, 443
 	Direction model.Direction
 }
 
 // Explanation is what would decide about a new flow, and what about it.
 type Explanation struct {
 	From       netip.Addr     `json:"from"`
-	To         string         `json:"to,omitempty"` // as it was asked
+	To         string         `json:"to,omitempty"`   // as it was asked
+	Name       string         `json:"name,omitempty"` // that the connection says, as it was asked
 	Protocol   model.Protocol `json:"protocol,omitzero"`
 	Port       uint16         `json:"port,omitempty"`
 	Direction  string         `json:"direction"` // in or out
@@ -75,6 +77,10 @@ var explainKeys = map[string]func(*ExplainRequest, string) error{
 		r.ToName, err = model.ParseName(s)
 		return err
 	},
+	"name": func(r *ExplainRequest, s string) (err error) {
+		r.Says, err = model.ParseName(s)
+		return err
+	},
 	"port": func(r *ExplainRequest, s string) error {
 		var f Filter
 		err := f.Set("port", s)
@@ -108,7 +114,7 @@ func address(s string) (netip.Addr, error) {
 	return a.Unmap().WithZone(""), nil
 }
 
-// Set reads one part of the request: key is address, to, port, protocol or direction.
+// Set reads one part of the request: key is address, to, name, port, protocol or direction.
 func (r *ExplainRequest) Set(key, value string) error {
 	read, ok := explainKeys[key]
 	if !ok {
@@ -125,10 +131,16 @@ func (r *ExplainRequest) Check() error {
 		return errors.New("say which address")
 	case addressed && r.Address.Is4() != r.ToAddress.Is4():
 		return fmt.Errorf("%s and %s are of two families", r.Address, r.ToAddress)
-	case r.Address.Is6() && named:
+	case named && r.Says != "":
+		return errors.New("give --name alone, or with --to a web address: --to a name asks for that name")
+	case r.Address.Is6() && (named || r.Says != ""):
 		return errors.New("names stand for IPv4: give an IPv6 address, or none")
 	case r.Protocol != model.AnyProtocol && !r.Protocol.HasPorts() && r.Port != 0:
 		return fmt.Errorf("%s has no ports", r.Protocol)
+	case r.Says != "" && r.Protocol != model.AnyProtocol && r.Protocol != model.TCP && r.Protocol != model.UDP:
+		return fmt.Errorf("%s says no name: use tcp or udp", r.Protocol)
+	case r.Says != "":
+		return nil
 	case r.Address.Is6() && r.Protocol == model.AnyProtocol && r.Port != 0:
 		return errors.New("say which protocol: tcp or udp")
 	case r.Address.Is6() && (r.Protocol == model.AnyProtocol || r.Port != 0):
@@ -164,6 +176,9 @@ func (r *ExplainRequest) Query() url.Values {
 	}
 	if r.ToAddress.IsValid() {
 		query.Set("to", r.ToAddress.String())
+	}
+	if r.Says != "" {
+		query.Set("name", r.Says.String())
 	}
 	if r.Port != 0 {
 		query.Set("port", strconv.Itoa(int(r.Port)))

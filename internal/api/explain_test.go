@@ -22,6 +22,9 @@ func TestExplainRequests(t *testing.T) {
 		"address=10.0.0.1&to=203.0.113.7&protocol=icmp&direction=out": {
 			Address: address("10.0.0.1"), ToAddress: address("203.0.113.7"), Protocol: model.ICMP, Direction: model.Out,
 		},
+		"address=203.0.113.7&name=A.Example&to=203.0.113.9&port=80": {
+			Address: address("203.0.113.7"), ToAddress: address("203.0.113.9"), Says: "a.example.", Port: 80,
+		},
 		"address=2001:db8::1": {Address: address("2001:db8::1")},
 		"address=fe80::1%25eth0&to=2001:db8::2&direction=out": {Address: address("fe80::1"), ToAddress: address("2001:db8::2"), Direction: model.Out},
 	} {
@@ -41,12 +44,16 @@ func TestExplainRefusals(t *testing.T) {
 		"":                                "say which address",
 		"address=203.0.113.999":           `"203.0.113.999" is not an IP address`,
 		"address=1.1.1.1&address=1.1.1.1": `parameter "address" is given 2 times`,
-		"address=1.1.1.1&from=1.1.1.2":    `unknown parameter "from": use address, direction, port, protocol, to`,
+		"address=1.1.1.1&from=1.1.1.2":    `unknown parameter "from": use address, direction, name, port, protocol, to`,
 		"address=1.1.1.1&to=2001:db8::1&protocol=tcp&port=1": "1.1.1.1 and 2001:db8::1 are of two families",
 		"address=2001:db8::1&to=a.example":                   "names stand for IPv4: give an IPv6 address, or none",
 		"address=2001:db8::1&to=2001:db8::2&port=1":          "say which protocol: tcp or udp",
 		"address=2001:db8::1&protocol=tcp":                   "say which port of tcp",
 		"address=2001:db8::1&protocol=icmp&port=1":           "icmp has no ports",
+		"address=2001:db8::1&name=a.example":                 "names stand for IPv4: give an IPv6 address, or none",
+		"address=1.1.1.1&to=a&name=b":                        "give --name alone, or with --to a web address: --to a name asks for that name",
+		"address=1.1.1.1&name=b&protocol=icmp":               "icmp says no name: use tcp or udp",
+		"address=1.1.1.1&name=":                              `name "" is empty`,
 		"address=1.1.1.1&to=a..b":                            `name "a..b" has a label that is not 1 to 63 octets long`,
 		"address=1.1.1.1&to=1.1.1.2":                         "say which protocol: tcp, udp or icmp",
 		"address=1.1.1.1&to=1.1.1.2&protocol=udp":            "say which port of udp",

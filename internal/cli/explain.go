@@ -22,11 +22,13 @@ sent is really run through the chains; no counter, limit or session changes.
 
 From a private host's address a flow goes out, to --to ADDRESS; from any other it
 comes in, to --to NAME, which is a service or a host, or to an address of the
-gateway's. Without --to every service is tried that may be asked for. Of IPv6 bans
-and the protection alone are asked, about the port too where it is given. The exit
-code is 0 whatever would become of the flow.`,
+gateway's. At a web address the connection itself says a name: --name NAME tells
+what becomes of one that says it. Without either every service is tried that may be
+asked for. Of IPv6 bans and the protection alone are asked, about the port too where
+it is given. The exit code is 0 whatever would become of the flow.`,
 		Example: `  realmgate explain 203.0.113.7
   realmgate explain 203.0.113.7 --to www.hosta.foo.example
+  realmgate explain 203.0.113.7 --name shop.foo.example
   realmgate explain 2001:db8::7 --protocol tcp --port 23
   realmgate explain 10.0.0.100 --to 192.0.2.25 --protocol tcp --port 25`,
 		Args: takes("an address: who would begin the flow"),
@@ -35,6 +37,7 @@ code is 0 whatever would become of the flow.`,
 	var request client.ExplainRequest
 	for _, f := range []struct{ key, usage string }{
 		{"to", "where to, a `NAME` or an address"},
+		{"name", "the `NAME` that the connection says, as SNI or Host, to a web address: tcp port 443 if nothing else is given"},
 		{"protocol", "the flow's `PROTOCOL`: tcp, udp, icmp, gre, esp or another that is translated; without it the service's"},
 		{"port", "the `PORT` that it goes to; without it the service's"},
 		{"direction", "the `WAY` that it goes, in or out, whatever the address"},
@@ -102,12 +105,18 @@ func (a *app) writeExplanation(x client.Explanation) error {
 	if x.To != "" {
 		what += " to " + x.To
 	}
-	if x.Port != 0 {
+	switch {
+	case x.Port != 0 && x.To == "":
+		what += " to port " + port(x.Port)
+	case x.Port != 0:
 		what += " port " + port(x.Port)
+	}
+	if x.Name != "" {
+		what += " that names " + x.Name
 	}
 	end := "would pass"
 	switch {
-	case x.To == "" && x.Reason == "":
+	case x.To == "" && x.Name == "" && x.Reason == "":
 		end = fmt.Sprintf("would reach %d of %s", reached, many(len(x.Services), "service", "services"))
 	case !x.Passes:
 		end = "would be dropped"

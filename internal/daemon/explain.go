@@ -50,7 +50,7 @@ func (g commands) setChains(dry *datapath.Dry, v *view) error {
 // explained is what explanations go by.
 func (v *view) explained() explain.State {
 	return explain.State{
-		Config: v.config, Generation: v.generation, Registry: v.realm.Registry, Name: v.realm.Name, WebAddress: v.realm.WebAddress, Numbers: v.numbers, Lists: v.lists,
+		Config: v.config, Generation: v.generation, Registry: v.realm.Registry, Name: v.realm.Name, WebAddress: v.realm.WebAddress, WebName: v.realm.WebName, Numbers: v.numbers, Lists: v.lists,
 		Hops: v.hops, Own: v.rules().Own, Dnat: v.dnat.Addresses, Shared: v.shared().List(), Place: v.geofences.Said,
 		Backends: func(function string) (up, all int) {
 			if b := v.backends[function]; b != nil {

@@ -22,7 +22,7 @@ chains:
 		{"203.0.113.70", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name web, chain sites, sites/foes continue, host connect, pass", "tcp 10.0.0.101:8443"},
 		{"203.0.113.200", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name web, chain sites, sites/foes drop, drop drop_denied sites/foes", "at the web address 198.18.0.80"},
 		{"192.0.2.7", "shop.foo.example.", "ban continue, protection/allowlist continue, protection/blocklist drop, drop drop_denied protection/blocklist", ""},
-		{"203.0.113.70", "", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name wait, pass held_for_name", "--to NAME"},
+		{"203.0.113.70", "", "ban continue, protection/allowlist continue, protection/blocklist continue, cookie answer, name wait, pass held_for_name", "--name NAME"},
 	} {
 		request := api.ExplainRequest{Address: netip.MustParseAddr(c.from), ToName: model.Name(c.to), Direction: model.In, Protocol: model.TCP, Port: 443}
 		if c.to == "" {
@@ -37,6 +37,47 @@ chains:
 		if said(x) != c.want || !strings.Contains(whole, c.why) {
 			t.Errorf("from %s to %q: %s\n%swant %s, %q", c.from, c.to, said(x), whole, c.want, c.why)
 		}
+	}
+}
+
+// Of a client at a web address it tells what becomes of one that says a name there, whichever it says.
+func TestExplainSaidName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.Replace(twoSites, "[shop.foo.example.", "['*.shop.foo.example.'", 1)+`chains:
+  - {name: sites, match: {service: '*.shop.foo.example.'}, functions: [{use: filter, name: foes, deny: [203.0.113.128/25]}]}
+`)
+	r.routed()
+	const asked, unknown = "ban continue, cookie answer, ", "name drop, drop drop_name_unknown"
+	for _, c := range []struct {
+		from, says, at string
+		protocol       model.Protocol
+		port           uint16
+		want, why      string
+	}{
+		{from: "203.0.113.70", says: "www.foo.example.", want: asked + "name web, chain none, host connect, pass", why: "www.foo.example. is tcp 10.0.0.100:443, at"},
+		{from: "203.0.113.70", says: "a.shop.foo.example.", at: "198.18.0.80", want: asked + "name web, chain sites, sites/foes continue, host connect, pass", why: "a.shop.foo.example. leads to *.shop.foo.example., which is tcp 10.0.0.101:8443"},
+		{from: "203.0.113.200", says: "a.shop.foo.example.", want: asked + "name web, chain sites, sites/foes drop, drop drop_denied sites/foes"},
+		{from: "203.0.113.70", says: "elsewhere.example.", want: asked + unknown, why: "no web name at tcp port 443 is elsewhere.example.: TLS hears"},
+		{from: "203.0.113.70", says: "www.foo.example.", protocol: model.TCP, port: 80, want: "ban continue, name drop, drop drop_no_binding", why: "no web name is at tcp port 80"},
+		{from: "203.0.113.70", says: "198.18.0.80.", want: asked + unknown},
+	} {
+		request := api.ExplainRequest{Address: netip.MustParseAddr(c.from), Says: model.Name(c.says), Direction: model.In, Protocol: c.protocol, Port: c.port}
+		if c.at != "" {
+			request.ToAddress = netip.MustParseAddr(c.at)
+		}
+		x, err := r.explain(request)
+		r.must(err)
+		whole := ""
+		for _, s := range x.Steps {
+			whole += s.Why + "\n"
+		}
+		if said(x) != c.want || !strings.Contains(whole, c.why) || x.Name != c.says {
+			t.Errorf("%+v: %s\n%s", c, said(x), whole)
+		}
+	}
+	_, err := r.explain(api.ExplainRequest{Address: netip.MustParseAddr("203.0.113.70"), Says: "www.foo.example.", ToAddress: netip.MustParseAddr("198.51.100.9"), Direction: model.In})
+	if err == nil || !strings.Contains(err.Error(), "it is none of web.addresses") {
+		t.Errorf("a name at what is no web address: %v", err)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 
 // end tells why the packet ended so, unless a function has said it, and returns that.
 func (t *telling) end(reason model.Reason) api.Ending {
+	if reason == model.ReasonHeldForName && t.name == nil && t.says != "" {
+		reason = model.ReasonDropNameUnknown
+	}
 	if step, says, why := t.because(reason); step != "" {
 		t.step(step, says, "%s", why)
 	}
@@ -34,7 +37,9 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 		return "host", "connect", fmt.Sprintf("%s is called with the client's own address, and has to answer within 3 s", t.host())
 	}
 	switch reason {
-	case "held_for_name":
+	case model.ReasonDropNameUnknown:
+		return drop("name", "no web name at %s port %d is %s: TLS hears the alert unrecognized_name, HTTP the status 421, QUIC nothing", t.Protocol, t.Port, t.says)
+	case model.ReasonHeldForName:
 		return "", "", ""
 	case model.ReasonForwarded, model.ReasonForwardedByStack, model.ReasonForwardedNoNeighbour, model.ReasonForwardedIPv6, model.ReasonDropDenied, model.ReasonDropHoneypot, model.ReasonAnsweredHoneypot:
 		return "", "", ""
@@ -72,6 +77,9 @@ func (t *telling) because(reason model.Reason) (step, says, why string) {
 	case model.ReasonDropNoBinding:
 		if slices.Contains(t.State.Dnat, t.Destination) {
 			return drop("dnat", "no chain sends it on, and nothing else is at %s", t.Destination)
+		}
+		if slices.Contains(t.State.Config.Web.Addresses, t.Destination) {
+			return drop("name", "no web name is at %s port %d", t.Protocol, t.Port)
 		}
 		return drop("binding", "no service has that port of the address now: ask for a name first")
 	case model.ReasonDropServiceClosed:

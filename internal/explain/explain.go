@@ -29,6 +29,8 @@ type State struct {
 	Shared     []netip.Addr // of these, those of which services get ports alone
 	// WebAddress is where the web names of a host are answered.
 	WebAddress func(host model.Name) netip.Addr
+	// WebName is whom a connection reaches that names name at a port of a web address.
+	WebName func(name string, protocol model.Protocol, port uint16) (registry.Entry, bool)
 	// Place says where an address is, and what decides about it there.
 	Place func(model.Direction, netip.Addr) string
 	// Backends counts the backends of a function, 0 where it has none.
@@ -85,7 +87,8 @@ type Flow struct {
 	Protocol            model.Protocol
 	Source, Destination netip.Addr      // Destination is not known of a flow that goes to a name
 	From, Port          uint16          // of the source, which First takes, and of the destination
-	name                *registry.Entry // from outside: by it the flow gets a pool address
+	name                *registry.Entry // from outside: by it the flow gets a pool address, or reaches the host of a web name
+	says                model.Name      // what the connection names, where name may be unknown
 }
 
 // New makes an explainer of what is in force. The programs are loaded when they are needed.
@@ -121,7 +124,7 @@ func (e *Explainer) step(step, says, format string, args ...any) {
 
 // Explain tells what would become of a flow.
 func (e *Explainer) Explain(r api.ExplainRequest) (x api.Explanation, err error) {
-	x = api.Explanation{From: r.Address, To: r.ToName.String(), Generation: e.State.Generation}
+	x = api.Explanation{From: r.Address, To: r.ToName.String(), Name: r.Says.String(), Generation: e.State.Generation}
 	if r.ToAddress.IsValid() {
 		x.To = r.ToAddress.String()
 	}
@@ -145,7 +148,7 @@ func (e *Explainer) Explain(r api.ExplainRequest) (x api.Explanation, err error)
 
 // four is how an IPv4 flow ends.
 func (e *Explainer) four(f Flow) (api.Ending, error) {
-	if f.name != nil {
+	if f.name != nil && f.says == "" {
 		e.named(&f)
 	}
 	steps, err := e.run(&f)

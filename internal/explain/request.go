@@ -1,7 +1,10 @@
 package explain
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -18,6 +21,8 @@ func (e *Explainer) flowOf(r api.ExplainRequest) (f Flow, err error) {
 		}
 	}
 	switch {
+	case r.Says != "":
+		err = f.saysName(e.State, r.Says)
 	case r.ToName != "":
 		err = f.toName(e.State, r)
 	case !r.ToAddress.IsValid() && f.Direction == model.Out:
@@ -54,6 +59,35 @@ func (f *Flow) toName(v State, r api.ExplainRequest) error {
 		f.Destination = entry.Host.Address
 	} else {
 		f.name = &entry
+	}
+	return nil
+}
+
+// saysName makes the flow one of a client whose connection names name at a web address: the one where it is answered, if
+// none was asked for.
+func (f *Flow) saysName(v State, name model.Name) error {
+	web := v.Config.Web.Addresses
+	if len(web) == 0 {
+		return errors.New("no names are read from connections: there are no web.addresses")
+	}
+	if f.Destination.IsValid() && !slices.Contains(web, f.Destination) {
+		return fmt.Errorf("no names are read at %s: it is none of web.addresses", f.Destination)
+	}
+	if f.Protocol == model.AnyProtocol {
+		f.Protocol = model.TCP
+	}
+	f.Port = cmp.Or(f.Port, 443)
+	f.says = name
+	entry, known := v.WebName(name.String(), f.Protocol, f.Port)
+	if known {
+		f.name = &entry
+	}
+	switch {
+	case f.Destination.IsValid():
+	case known:
+		f.Destination = v.WebAddress(entry.Host.Name)
+	default:
+		f.Destination = web[0]
 	}
 	return nil
 }

@@ -171,11 +171,15 @@ func (t *telling) readsName(cookie bool) {
 	if cookie {
 		t.step("cookie", "answer", "a SYN to %s is answered by a cookie, and nothing is kept", t.Destination)
 	}
-	if t.name == nil {
-		t.step("name", "wait", "the client's first data name whom it wants: ask with --to NAME")
-		return
+	switch {
+	case t.name == nil && t.says == "":
+		t.step("name", "wait", "the client's first data name whom it wants: ask with --name NAME")
+	case t.name == nil: // which ends it
+	case t.says != "" && t.says != t.name.Name:
+		t.step("name", "web", "%s leads to %s, which is %s, at the web address %s", t.says, t.name.Name, t.host(), t.Destination)
+	default:
+		t.step("name", "web", "%s is %s, at the web address %s", t.name.Name, t.host(), t.Destination)
 	}
-	t.step("name", "web", "%s is %s, at the web address %s", t.name.Name, t.host(), t.Destination)
 }
 
 // redirects reports whether the flow is to a port of a web name at which nothing but a redirection is said.

@@ -56,19 +56,37 @@ const mostAliases = 8
 // port of a web address. It is every name that is answered with a web address: those of web services, names that their
 // wildcards answer for, and CNAMEs of zone files that lead to them. A name from a connection may be anything.
 func (d *Realm) WebTarget(name string, protocol model.Protocol, port uint16) (WebTarget, bool) {
+	entry, known := d.webEntry(name)
+	if !known {
+		return WebTarget{}, false
+	}
+	return targetOf(entry, protocol, port)
+}
+
+// WebName is what WebTarget finds, as the registry has it.
+func (d *Realm) WebName(name string, protocol model.Protocol, port uint16) (registry.Entry, bool) {
+	entry, known := d.webEntry(name)
+	if known {
+		_, known = targetOf(entry, protocol, port)
+	}
+	return entry, known
+}
+
+// webEntry is that of a name, or of the first one that its aliases lead to.
+func (d *Realm) webEntry(name string) (registry.Entry, bool) {
 	n, err := model.ParseName(name)
 	if err != nil {
-		return WebTarget{}, false
+		return registry.Entry{}, false
 	}
 	for range mostAliases + 1 {
 		if entry, known := d.Registry.Lookup(n); known {
-			return targetOf(entry, protocol, port)
+			return entry, true
 		}
 		if n = d.alias(n); n == "" {
 			break
 		}
 	}
-	return WebTarget{}, false
+	return registry.Entry{}, false
 }
 
 // Leads reports whether a name, by its number, still leads from a port of a web address to a private endpoint.
