@@ -90,9 +90,9 @@ stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNo
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
   local name=$1 list=$2 start=$SECONDS
   shift 2
-  # Without packages go test would take this folder.
+  # Without packages go test would take this folder. What it would vet, lint has; nobody debugs what it links.
   # shellcheck disable=SC2086 # a list of packages, one word each
-  go test -json "-timeout=$((2 * minutes[$part]))m" ${list:-./no/packages/for/$name} "$@" || echo "$name" >>"$work/failed"
+  go test -json -vet=off '-ldflags=-s -w' "-timeout=$((2 * minutes[$part]))m" ${list:-./no/packages/for/$name} "$@" || echo "$name" >>"$work/failed"
   printf '  %-14s %-6s %4d s\n' "$name" "" $((SECONDS - start)) >>"$work/stages"
 }
 
