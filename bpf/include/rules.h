@@ -20,9 +20,10 @@ enum rules_limit {
 	RULES_MASKS = 64,  /* bits of a word */
 	RULES_BITS = 18,   /* the most by which ranges are looked up */
 	RULES_STEPS = 6,   /* nodes of nodes, one below the other: 15^6 nodes of ranges */
-	RULES_ALTERNATING_BITS = 15, /* bits of a value that a node of alternating ranges tells apart */
-	RULES_PLACES = 2,	     /* nodes that a rule may be in */
-	RULES_SERVICES = 17,	     /* bits of a service's condition in a key; the others are the source port's */
+	RULES_ALTERNATING_BITS = 15,  /* bits of a value that a node of alternating ranges tells apart */
+	RULES_PLACES = 2,	      /* nodes that a rule may be in */
+	RULES_MASKS_ARE = 0x6d61736b, /* "mask": internal/nf writes how many there are in the place of this number */
+	RULES_SERVICES = 17,	      /* bits of a service's condition in a key; the others are the source port's */
 };
 
 /*
@@ -53,7 +54,7 @@ struct rules_head {
 	struct rules_dimension source;
 	struct rules_dimension destination;
 	struct rules_dimension service;
-	__u32 masks;	 /* how many; in the order of their first rules */
+	__u32 masks;	 /* how many, which programs have as a number; in the order of their first rules */
 	__u32 rules;	 /* the node where these begin */
 	__u32 hash_mask; /* their nodes less one: a power of two */
 	/* What is found before any rule. The verifier must not know it, or it looks at all that follows twice. */
@@ -272,6 +273,15 @@ static __always_inline bool rules_find(const struct rules_head *head, const stru
 	return true;
 }
 
+/* How many masks there are. The verifier goes through the loop of each: it is told, and ends where it does. */
+static __always_inline __u32 rules_masks(void)
+{
+	__u32 masks;
+
+	asm volatile("%0 = %1" : "=r"(masks) : "i"(RULES_MASKS_ARE));
+	return masks;
+}
+
 #define RULES_OTHERS 255 /* stands for all protocols that rules do not name */
 
 /* Direction, protocol and port as one number. The port of what has none is 0. */
@@ -322,7 +332,7 @@ static __always_inline bool rules_match(const struct nf_packet *packet, struct r
 			return false;
 		masks &= RULES_AT(__u64, &source_port, 0);
 	}
-	for (i = 0; i < RULES_MASKS && i < head->masks; i++) {
+	for (i = 0; i < RULES_MASKS && i < rules_masks(); i++) {
 		const struct rules_mask_node *node;
 		const struct rules_mask *mask;
 		struct rules_key key;

@@ -186,6 +186,7 @@ const (
 	classifierRulesLimitRULES_STEPS            classifierRulesLimit = 6
 	classifierRulesLimitRULES_ALTERNATING_BITS classifierRulesLimit = 15
 	classifierRulesLimitRULES_PLACES           classifierRulesLimit = 2
+	classifierRulesLimitRULES_MASKS_ARE        classifierRulesLimit = 1835103083
 	classifierRulesLimitRULES_SERVICES         classifierRulesLimit = 17
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 )
 
 // own makes the maps that a program has for itself: that of the nodes with them, others
@@ -16,6 +17,9 @@ func (list nodes) own(spec *ebpf.CollectionSpec, shared Shared) (made map[string
 			closeMaps(made)
 		}
 	}()
+	for _, p := range spec.Programs {
+		list.tellMasks(p)
+	}
 	for name, m := range spec.Maps {
 		if shared.find(name) != nil {
 			continue
@@ -30,6 +34,15 @@ func (list nodes) own(spec *ebpf.CollectionSpec, shared Shared) (made map[string
 		}
 	}
 	return made, nil
+}
+
+// tellMasks has a program know how many masks the rules have (rules_masks of bpf/include/rules.h).
+func (list nodes) tellMasks(p *ebpf.ProgramSpec) {
+	for i := range p.Instructions {
+		if ins := &p.Instructions[i]; ins.Constant == int64(classifierRulesLimitRULES_MASKS_ARE) && ins.OpCode.ALUOp() == asm.Mov {
+			ins.Constant = int64(headOf(list[0]).Masks)
+		}
+	}
 }
 
 func closeMaps(maps map[string]*ebpf.Map) {
