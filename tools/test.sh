@@ -17,8 +17,8 @@ fi
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
 declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=18 [lab]=12 [explain]=12
-  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38)
-slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers)
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [fuzz]=22)
+slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers fuzz)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
@@ -139,12 +139,15 @@ clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
 measures_tests() { at_length test/e2e; }
 transfers_tests() { at_length test/e2e; }
+# What is read of a stranger's first words for ten minutes, every other parser for seconds.
+fuzz_tests() { fuzzed 150s /web/hello && fuzzed 10s .; }
+fuzzed() { FUZZTIME=$1 FUZZ=$2 tools/fuzz.sh -json || echo "fuzz of $2" >>"$work/failed"; }
 
 # again: the tests that failed are run once more, alone. Real programs in real time lose races where other users have the
 # CPUs; what is broken fails again, and many failures are no races. A race of the program's own is never forgiven. What draws at
 # random draws the same again, by the flags that it told. A test of the parts in $final may take as long as its part: none is
 # run again there.
-final=" lab explain ${!lengthy[*]} "
+final=" lab explain fuzz ${!lengthy[*]} "
 again() { # PART
   local package name mode modes run flags
   if [[ "$final" = *" $1 "* ]]; then return 1; fi
