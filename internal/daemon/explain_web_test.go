@@ -81,6 +81,23 @@ func TestExplainSaidName(t *testing.T) {
 	}
 }
 
+// The same of QUIC, whose first datagram is held until its name is read.
+func TestExplainSaidNameByQUIC(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.NewReplacer("ports: [tcp/443]}", "ports: [tcp/443, udp/443]}", "[198.18.0.80]}", "[198.18.0.80], quic: true}").Replace(twoSites))
+	r.routed()
+	for says, want := range map[model.Name]string{
+		"www.foo.example.":   "ban continue, name web, chain none, host connect, pass",
+		"other.foo.example.": "ban continue, name drop, drop drop_name_unknown",
+	} {
+		x, err := r.explain(api.ExplainRequest{Address: netip.MustParseAddr("203.0.113.70"), Says: says, Direction: model.In, Protocol: model.UDP})
+		r.must(err)
+		if said(x) != want || x.Port != 443 {
+			t.Errorf("%s at port %d: %s, want %s", says, x.Port, said(x), want)
+		}
+	}
+}
+
 // At port 80 of a name that redirects nobody reaches the host, but ACME; at 443 everybody does.
 func TestExplainRedirect(t *testing.T) {
 	t.Parallel()
