@@ -9,6 +9,7 @@
 #pragma once
 
 #include "../path/public_end.h"
+#include "overflow_judge.h"
 #include "side.h"
 
 #define OVERFLOW_MSS 1460 /* promised to clients: any host behind links as long as Ethernet's takes it */
@@ -21,22 +22,6 @@ __noinline enum reason overflow_meet(const struct packet *packet, struct flow *f
 	flow->origin = ORIGIN_POOL;
 	flow_comes_in(flow, packet);
 	return pool_binding(packet, flow);
-}
-
-/* Whether the client of a SYN could claim if it proved itself: nothing is taken. */
-__noinline enum reason overflow_admit(struct flow *flow, __u32 generation)
-{
-	struct settings *settings = settings_get(generation);
-	struct binding *binding;
-
-	if (!flow || !settings)
-		return REASON_DROP_INTERNAL;
-	binding = binding_at(flow->binding);
-	if (!binding)
-		return REASON_DROP_NO_BINDING;
-	if (*(volatile __u32 *)&binding->sessions >= settings->limits.binding_sessions)
-		return REASON_DROP_BINDING_SESSIONS;
-	return pool_admit(flow, settings);
 }
 
 /* The session from the pool that stands at the packet's tuple, 0 where there is none. */
@@ -75,13 +60,8 @@ static __always_inline int overflow_answer(ctx_t *ctx, struct packet *packet, st
 {
 	__u32 number = overflow_standing(packet);
 	struct session *session = number ? session_at(number) : 0;
-	enum reason reason = service_judge(flow->private_address, flow->private_port, IPPROTO_TCP,
-					   ORIGIN_POOL << 8 | flow->flags, packet->generation);
+	enum reason reason = overflow_judge(ctx, packet, flow);
 
-	if (reason == REASON_NONE)
-		reason = web_protect(ctx, packet);
-	if (reason == REASON_NONE)
-		reason = overflow_admit(flow, packet->generation);
 	if (reason != REASON_NONE)
 		return overflow_refuse(ctx, packet, reason);
 	if (session && !session_waits(session)) {

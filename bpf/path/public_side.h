@@ -10,7 +10,7 @@
 #include "public_error.h"
 #include "public_open.h"
 #include "../fragment/enter.h"
-#include "../handshake/port.h"
+#include "../handshake/overflow_judge.h"
 #include "../packet/parse.h"
 
 static __always_inline int public_side(ctx_t *ctx, bool hairpin)
@@ -59,6 +59,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 			reason = web_dry(ctx, &packet, flow);
 		} else {
 			reason = public_judge(ctx, &packet, &target, flow);
+			if (DRY && reason == REASON_ANSWERED_COOKIE)
+				reason = overflow_dry(ctx, &packet, flow);
 		}
 		if (reason == REASON_NONE)
 			reason = public_open(&packet, flow, &number);

@@ -44,7 +44,7 @@ static __always_inline bool pool_overflows(const struct packet *packet, struct f
 {
 	struct binding *binding;
 
-	if (DRY || packet->tuple.protocol != IPPROTO_TCP)
+	if (packet->tuple.protocol != IPPROTO_TCP || dry_is_lent())
 		return false;
 	if (reason == REASON_NONE) {
 		flow->place = ring_find(flow->binding);

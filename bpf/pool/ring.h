@@ -40,7 +40,8 @@ __noinline __u32 ring_find(__u32 slot)
 	struct binding *binding = binding_at(slot);
 
 	for (int i = 0; binding && i < RING_LOOKS; i++) {
-		__u32 place = __sync_fetch_and_add(&binding->tentative_next, 1) & (fixed.ring - 1);
+		__u32 place = (DRY ? binding->tentative_next + i : __sync_fetch_and_add(&binding->tentative_next, 1)) &
+			      (fixed.ring - 1);
 		struct session *session;
 		__u64 *entry;
 

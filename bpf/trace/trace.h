@@ -26,6 +26,7 @@ enum trace_kind {
 	TRACE_MTU,	 /* number: the least on its way, in octets; says: that is where it came from */
 	TRACE_MSS,	 /* number: the most that its SYN may say, in octets */
 	TRACE_COOKIE,	 /* names are read there: says: a SYN is answered by a cookie, else a datagram is held */
+	TRACE_OVERFLOW,	 /* its binding has no room for unproved clients: a SYN is answered by a cookie */
 	TRACE_END,	 /* says: enum reason */
 };
 

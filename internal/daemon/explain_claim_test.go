@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/explain"
 	"github.com/realmgate/realmgate/internal/lab/packets"
@@ -40,6 +41,44 @@ func TestExplainClaims(t *testing.T) {
 	}
 	agrees(visitor(3, 0).Addr(), model.UDP, 53, "ban continue, binding continue, chain none, claim continue, pass")
 	agrees(visitor(4, 0).Addr(), model.TCP, 80, "ban continue, binding continue, chain none, claim drop, drop drop_no_reservation")
+}
+
+// Where a binding has no room for unproved clients, a SYN is explained to be answered by a cookie, and what is asked then.
+func TestExplainOverflow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, strings.Replace(text, "pool: {", "pool: {reservation_timeout: 1m, ", 1)+`capacity: 1024
+protection: {blocklist: [192.0.2.0/24]}
+chains:
+  - {name: web, match: {service: www.hosta.foo.example.}, functions: [{use: filter, name: foes, deny: [203.0.113.128/25]}]}
+`)
+	r.routed()
+	lent := r.mustAsk(www)
+	const most = 256 // as large as rings are
+	for n := uint16(0); r.send(true, packets.NewTCP(netip.AddrPortFrom(remote.Addr(), 5000+n), netip.AddrPortFrom(lent, 80), packets.SYN, "")) != model.ReasonAnsweredCookie; n++ {
+		if n == most {
+			t.Fatalf("%d SYNs, and none is answered by a cookie", most)
+		}
+	}
+	explained := func(from string, want string) {
+		t.Helper()
+		f := explain.Flow{Direction: model.In, Protocol: model.TCP, Source: netip.MustParseAddr(from), Destination: lent, Port: 80}
+		x, err := r.explain(api.ExplainRequest{Address: f.Source, ToAddress: f.Destination, Protocol: f.Protocol, Port: f.Port, Direction: f.Direction})
+		if err != nil || said(x) != want {
+			t.Errorf("from %s: %v\n got %s\nwant %s", from, err, said(x), want)
+		}
+		r.must(r.namespace.Do(func() error { _, _, err := r.explains().First(&f); return err }))
+		sent := model.ReasonAnsweredCookie // whatever is asked when that comes back
+		if !strings.Contains(want, "cookie answer") {
+			sent = x.Reason
+		}
+		if end := r.send(true, f.Packet()); end != sent {
+			t.Errorf("from %s: the SYN ended with %s, want %s", from, end, sent)
+		}
+	}
+	const asked = "ban continue, binding continue, protection/allowlist continue, protection/blocklist "
+	explained("203.0.113.70", asked+"continue, claim continue, cookie answer, chain web, web/foes continue, pass")
+	explained("203.0.113.200", asked+"continue, claim continue, cookie answer, chain web, web/foes drop, drop drop_denied web/foes")
+	explained("192.0.2.7", asked+"drop, drop drop_denied protection/blocklist")
 }
 
 // A host that has all that it may gets no more, as explained.

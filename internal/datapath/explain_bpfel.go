@@ -65,7 +65,8 @@ const (
 	explainTraceKindTRACE_MTU       explainTraceKind = 16
 	explainTraceKindTRACE_MSS       explainTraceKind = 17
 	explainTraceKindTRACE_COOKIE    explainTraceKind = 18
-	explainTraceKindTRACE_END       explainTraceKind = 19
+	explainTraceKindTRACE_OVERFLOW  explainTraceKind = 19
+	explainTraceKindTRACE_END       explainTraceKind = 20
 )
 
 type explainTraceLimit uint32

@@ -29,6 +29,7 @@ const (
 	TraceMTU       = TraceKind(explainTraceKindTRACE_MTU)
 	TraceMSS       = TraceKind(explainTraceKindTRACE_MSS)
 	TraceCookie    = TraceKind(explainTraceKindTRACE_COOKIE)
+	TraceOverflow  = TraceKind(explainTraceKindTRACE_OVERFLOW)
 	TraceEnd       = TraceKind(explainTraceKindTRACE_END)
 )
 

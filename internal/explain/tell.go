@@ -159,6 +159,8 @@ func (t *telling) next(s datapath.TraceStep) {
 		t.told = map[datapath.TraceKind]bool{datapath.TraceFind: true}
 	case datapath.TraceCookie:
 		t.readsName(s.Says != 0)
+	case datapath.TraceOverflow:
+		t.step("cookie", "answer", "%s has no room for more clients who have not proved their addresses: a SYN is answered by a cookie, and nothing is kept", t.Destination)
 	case datapath.TraceMTU:
 		t.mtu = s
 	case datapath.TraceMSS:
@@ -240,7 +242,7 @@ func (t *telling) function(s datapath.TraceStep) {
 	f := t.functions[s.Number]
 	f.says = s.Says
 	t.last = &f
-	if f.isProtection() && t.told[datapath.TraceCookie] && !f.drops() {
+	if f.isProtection() && (t.told[datapath.TraceCookie] || t.told[datapath.TraceOverflow]) && !f.drops() {
 		return // it has said so of the SYN
 	}
 	if f.isProtection() {

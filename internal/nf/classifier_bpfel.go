@@ -259,7 +259,8 @@ const (
 	classifierTraceKindTRACE_MTU       classifierTraceKind = 16
 	classifierTraceKindTRACE_MSS       classifierTraceKind = 17
 	classifierTraceKindTRACE_COOKIE    classifierTraceKind = 18
-	classifierTraceKindTRACE_END       classifierTraceKind = 19
+	classifierTraceKindTRACE_OVERFLOW  classifierTraceKind = 19
+	classifierTraceKindTRACE_END       classifierTraceKind = 20
 )
 
 type classifierTraceLimit uint32
