@@ -26,12 +26,12 @@ func (g nameServices) newWeb() *web.Service {
 	})
 }
 
-// prepareWeb ends sessions whose names do not lead to their hosts any more: also those of an earlier daemon.
+// prepareWeb has SYNs be answered before Run begins, as interfaces are attached before that. It ends sessions whose names do not lead to their hosts any more: also those of an earlier daemon.
 func (g nameServices) prepareWeb(d *draft) (change, error) {
 	if !d.wanted.read {
 		return change{}, nil
 	}
-	return change{Settle: func() {
+	return change{Commit: g.data.WebHeartbeat, Settle: func() {
 		ended, err := g.data.EndSessions(func(s datapath.Session) bool {
 			return s.Origin == "web" && !d.realm.Leads(s.Name, s.Protocol, s.External.Port(), s.Private)
 		})

@@ -165,3 +165,14 @@ func TestWebNameLeadsElsewhere(t *testing.T) {
 		t.Errorf("%d sessions are with another host than they asked for", n)
 	}
 }
+
+// Who comes to a web address as soon as it is attached, before the services run, is answered and not refused.
+func TestWebAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, twoSites)
+	r.routed()
+	syn := packets.NewTCP(netip.MustParseAddrPort("203.0.113.70:4000"), netip.AddrPortFrom(webAddress, 443), packets.SYN, "")
+	if end := r.send(true, syn); end != model.ReasonAnsweredCookie {
+		t.Errorf("a SYN right after the start ended with %s, want %s", end, model.ReasonAnsweredCookie)
+	}
+}
