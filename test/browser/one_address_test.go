@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +99,7 @@ func surf(t *testing.T, s surfing) {
 	n := len(s.surfers)
 	f := newFarm(newWorld(t, farmOptions(n+2)), s.sites, siteHabits{}, sitesAddress)
 	browsers, preread := &tally{}, &tally{}
+	addresses := f.addressAnswers()
 	var others, quic tally
 	var running, crowds sync.WaitGroup
 	var turn sync.Mutex
@@ -113,7 +115,7 @@ func surf(t *testing.T, s surfing) {
 		}
 		// Its first visit loads what it needs for the rest: not while the next one starts.
 		f.visit(browser, v.who, "before", byRouting, 0, s.page, &tally{}, &tally{})
-		running.Go(func() { f.rounds(browser, v, s, &turn, browsers, preread) })
+		running.Go(func() { f.rounds(browser, v, s, addresses, &turn, browsers, preread) })
 	}
 	running.Wait()
 	cancel()
@@ -125,14 +127,17 @@ func surf(t *testing.T, s surfing) {
 	f.judgeHosts(s.surfers)
 	status, err := f.status()
 	f.must(err)
-	t.Logf("the gateway was asked for addresses %d times; connections: %+v; packets by what became of them: %s",
-		status.DNS.Queries, *status.Web, f.dropped())
+	if addresses.Load() < int64(s.sites) {
+		t.Errorf("the resolver was told of %d addresses: as many as there are sites should be", addresses.Load())
+	}
+	t.Logf("the gateway was asked %d times, for addresses %d times; connections: %+v; packets by what became of them: %s",
+		status.DNS.Queries, addresses.Load(), *status.Web, f.dropped())
 	browsers.report(t, "browsers", false)
 }
 
 // rounds visits a page by each way, one way after the other, and again after each pause. One browser has its turn after the
 // other, as what they take is compared.
-func (f *farm) rounds(t tab, v surfer, s surfing, turn *sync.Mutex, browsers, preread *tally) {
+func (f *farm) rounds(t tab, v surfer, s surfing, addresses *atomic.Int64, turn *sync.Mutex, browsers, preread *tally) {
 	what, ways := "at first", v.ways()
 	for round := 0; ; round++ {
 		turn.Lock()
@@ -145,10 +150,10 @@ func (f *farm) rounds(t tab, v surfer, s surfing, turn *sync.Mutex, browsers, pr
 		}
 		pause := time.Duration(s.pauses[round]) * time.Second
 		what = "after " + pause.String()
-		asked := f.questions()
+		told := addresses.Load()
 		time.Sleep(pause)
-		if now := f.questions(); pause >= time.Minute && now != asked {
-			f.t.Errorf("%s: the gateway was asked for addresses %d times, which are cached", what, now-asked)
+		if now := addresses.Load(); pause >= time.Minute && now != told {
+			f.t.Errorf("%s: the gateway was asked for addresses %d times, which are cached", what, now-told)
 		}
 	}
 	if s.page < s.sites {
@@ -161,15 +166,6 @@ func (f *farm) rounds(t tab, v surfer, s surfing, turn *sync.Mutex, browsers, pr
 			f.visit(t, v.who, "all sites", way, 0, s.sites, browsers, preread)
 		}
 	}
-}
-
-// questions is how often the gateway was asked for anything.
-func (f *farm) questions() uint64 {
-	status, err := f.status()
-	if err != nil {
-		f.t.Error(err)
-	}
-	return status.DNS.Queries
 }
 
 // visit visits a page of so many sites by a way, and notes what came of it.
