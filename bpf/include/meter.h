@@ -63,6 +63,21 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 } meters SEC(".maps");
 
+/* What a dry run would have taken of one. */
+struct meter_taken {
+	__u64 who;
+	__u64 full; /* when it would be full again */
+	__u32 run;  /* which that was */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct meter_taken);
+	__uint(max_entries, 1);
+} taken_dry SEC(".maps");
+
 static __always_inline __u64 meter_mix(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
@@ -155,24 +170,52 @@ static __always_inline __u64 meter_units(const struct meter_settings *settings, 
 	return packet->segments;
 }
 
+static __always_inline __u64 meter_later(__u64 a, __u64 b)
+{
+	return (__s64)(a - b) > 0 ? a : b;
+}
+
+/*
+ * What meter_bucket would say. A flow that comes in again, by a hairpin to its own host, may ask the same meter once more in
+ * the same run: that would then have been paid for the first time.
+ */
+static __always_inline enum nf_verdict meter_would(const struct meter_settings *settings, const struct meter *meter,
+						   const struct nf_packet *packet, __u64 price, __u64 most, __u64 now)
+{
+	__u64 who = meter_who(settings, packet), full = meter_later(meter->at, now);
+	__u32 zero = 0;
+	struct meter_taken *taken = bpf_map_lookup_elem(&taken_dry, &zero);
+
+	if (taken && packet->run && taken->run == packet->run && taken->who == who)
+		full = meter_later(taken->full, full);
+	full += price;
+	if (full - now > most)
+		return NF_DROP;
+	if (taken)
+		*taken = (struct meter_taken){.who = who, .full = full, .run = packet->run};
+	return NF_CONTINUE;
+}
+
 /*
  * A token bucket, as the time at which it will be full again (the generic cell rate algorithm of ITU-T I.371): one
  * word, compared and swapped. An aggregate passes where its first packet would, and is paid for whole: the bucket may owe.
  */
 static __always_inline enum nf_verdict meter_bucket(const struct meter_settings *settings, struct meter *meter,
-						    __u64 units, __u32 segments, __u64 now, bool dry)
+						    struct nf_packet *packet, __u64 units, __u64 now)
 {
 	__u64 price = units * settings->price >> 16;
-	__u64 rest = segments > 1 ? price - price / segments : 0;
+	__u64 most = settings->burst + (packet->segments > 1 ? price - price / packet->segments : 0);
 	int i;
 
+	if (packet->dry)
+		return meter_would(settings, meter, packet, price, most, now);
 	for (i = 0; i < 8; i++) {
 		__u64 old = *(volatile __u64 *)&meter->at;
-		__u64 full = ((__s64)(old - now) > 0 ? old : now) + price;
+		__u64 full = meter_later(old, now) + price;
 
-		if (full - now > settings->burst + rest)
+		if (full - now > most)
 			return NF_DROP;
-		if (dry || __sync_val_compare_and_swap(&meter->at, old, full) == old)
+		if (__sync_val_compare_and_swap(&meter->at, old, full) == old)
 			return NF_CONTINUE;
 	}
 	return NF_DROP; /* so many others came at once */

@@ -23,7 +23,8 @@
 	__u8 payload;	      /* enum nf_payload */                                                                   \
 	__u32 at_address; /* where an open flow goes by now, by a chain's word (multipath); 0: it goes nowhere yet */ \
 	__u16 at_port;                                                                                                \
-	__u16 public_port; /* that the flow came to: of a name's service it may be another than destination_port */
+	__u16 public_port; /* that the flow came to: of a name's service it may be another than destination_port */   \
+	__u32 run;	   /* the number of the dry run, 0: none of the gateway */
 
 #define NF_READ_ONLY
 

@@ -72,8 +72,10 @@ static __always_inline void chain_describe(struct nf_packet *nf, const struct pa
 	nf->error = packet->kind == PACKET_ICMP_ERROR;
 	nf->proves = false;
 	nf->mark = 0;
-	if (DRY)
+	if (DRY) {
 		nf->dry = true;
+		nf->run = dry_run();
+	}
 	trace_step(TRACE_ASK, hook, 0, 0, 1);
 }
 

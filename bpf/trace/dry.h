@@ -42,6 +42,13 @@ static __always_inline struct trace *trace_get(void)
 	return bpf_map_lookup_elem(&traces, &zero);
 }
 
+static __always_inline __u32 dry_run(void)
+{
+	struct trace *trace = trace_get();
+
+	return trace ? trace->run : 0;
+}
+
 /* The record of what the packet opens. */
 static __always_inline struct session *dry_record(void)
 {
@@ -106,6 +113,11 @@ static __always_inline void trace_step(enum trace_kind kind, __u32 says, __u32 a
 #else
 
 #define DRY 0
+
+static __always_inline __u32 dry_run(void)
+{
+	return 0;
+}
 
 static __always_inline struct session *dry_record(void)
 {

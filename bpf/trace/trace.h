@@ -52,6 +52,6 @@ struct trace {
 	__u16 lent_port;
 	__u8 lent_whole; /* the host opens everything */
 	__u8 spare;
-	__u32 pad;
+	__u32 run; /* the number of this dry run */
 	struct trace_step step[TRACE_STEPS];
 };

@@ -56,3 +56,24 @@ func TestExplainOneToOne(t *testing.T) {
 		r.agrees(explain.Flow{Direction: c.direction, Protocol: model.UDP, Source: c.from, Destination: c.to, Port: c.port}, c.want)
 	}
 }
+
+// A host that calls its own public address is asked about twice. The first question takes what the second one wants.
+func TestExplainOwnAddress(t *testing.T) {
+	t.Parallel()
+	more := strings.Replace(text, "address: 10.0.0.100\n", "address: 10.0.0.100\n    one_to_one: 198.18.0.7\n", 1)
+	r := newRig(t, more+`chains:
+  - {name: all, functions: [{use: rate-limit, name: few, new: 1/h, burst: 3600s, per: host}, {use: rate-limit, name: more, new: 3/h, burst: 3600s, per: host}]}
+`)
+	r.routed()
+	address := netip.MustParseAddr
+	alone, far := address("198.18.0.7"), address("203.0.113.5")
+	for _, c := range []struct {
+		from, to netip.Addr
+		want     string
+	}{
+		{address("10.0.0.100"), alone, "ban continue, chain all, all/few continue, all/more continue, hairpin continue, host continue, chain all, all/few drop, drop drop_denied all/few"},
+		{address("10.0.0.101"), far, "ban continue, chain all, all/few continue, all/more continue, nat translate, pass"},
+	} {
+		r.agrees(explain.Flow{Direction: model.Out, Protocol: model.UDP, Source: c.from, Destination: c.to, Port: 53}, c.want)
+	}
+}

@@ -451,6 +451,7 @@ type bpfNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 type bpfOrigin uint32

@@ -18,6 +18,7 @@ type Dry struct {
 	tables map[string]*ebpf.Map
 	own    map[string]*ebpf.Map // those that real packets do not see
 	chains Chains
+	runs   uint32
 	// Of each side, loaded when it is needed: the kernel takes a third of a second for each.
 	public struct {
 		Public *ebpf.Program `ebpf:"explain_public"`
@@ -160,7 +161,8 @@ type Frame struct {
 // a host in lent, the pool address that it goes to is taken to be lent for that.
 // It must run in the gateway's network namespace.
 func (x *Dry) Run(in Frame, lent Lease) ([]TraceStep, error) {
-	trace := explainTrace{LentPort: swap(lent.Port)}
+	x.runs++
+	trace := explainTrace{LentPort: swap(lent.Port), Run: x.runs}
 	if lent.Host.IsValid() {
 		trace.LentHost = networkOrder(lent.Host)
 	}

@@ -268,6 +268,7 @@ type egressNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 type egressOwner struct {

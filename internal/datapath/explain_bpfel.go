@@ -40,7 +40,7 @@ type explainTrace struct {
 	LentPort  uint16
 	LentWhole uint8
 	Spare     uint8
-	Pad       uint32
+	Run       uint32
 	Step      [1024]explainTraceStep
 }
 

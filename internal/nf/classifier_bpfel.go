@@ -103,6 +103,7 @@ type classifierNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 type classifierNfVerdict uint32
@@ -234,7 +235,7 @@ type classifierTrace struct {
 	LentPort  uint16
 	LentWhole uint8
 	Spare     uint8
-	Pad       uint32
+	Run       uint32
 	Step      [1024]classifierTraceStep
 }
 

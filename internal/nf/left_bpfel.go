@@ -61,6 +61,7 @@ type leftNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.

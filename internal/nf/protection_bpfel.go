@@ -61,6 +61,7 @@ type protectionNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 type protectionPortCell struct {

@@ -103,6 +103,7 @@ type connlimitNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.

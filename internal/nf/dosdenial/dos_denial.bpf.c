@@ -56,7 +56,7 @@ int nf_dos_denial(struct xdp_md *ctx)
 		return NF_FAIL;
 	if (settings->window)
 		return meter_window(settings, meter, packet, units, now);
-	return meter_bucket(settings, meter, units, packet->segments, now, packet->dry);
+	return meter_bucket(settings, meter, packet, units, now);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

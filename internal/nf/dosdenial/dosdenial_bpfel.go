@@ -38,6 +38,14 @@ type dosDenialMeterSettings struct {
 	Pad     [2]uint8
 }
 
+type dosDenialMeterTaken struct {
+	_    structs.HostLayout
+	Who  uint64
+	Full uint64
+	Run  uint32
+	Pad  uint32
+}
+
 type dosDenialNfCounters struct {
 	_  structs.HostLayout
 	Of [512]struct {
@@ -86,6 +94,7 @@ type dosDenialNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -96,6 +105,7 @@ const (
 	dosDenialMapMeters       = "meters"
 	dosDenialMapNfCounts     = "nf_counts"
 	dosDenialMapNfPackets    = "nf_packets"
+	dosDenialMapTakenDry     = "taken_dry"
 	dosDenialProgNfDosDenial = "nf_dos_denial"
 )
 
@@ -152,6 +162,7 @@ type dosDenialMapSpecs struct {
 	Meters    *ebpf.MapSpec `ebpf:"meters"`
 	NfCounts  *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets *ebpf.MapSpec `ebpf:"nf_packets"`
+	TakenDry  *ebpf.MapSpec `ebpf:"taken_dry"`
 }
 
 // dosDenialVariableSpecs contains global variables before they are loaded into the kernel.
@@ -184,6 +195,7 @@ type dosDenialMaps struct {
 	Meters    *ebpf.Map `ebpf:"meters"`
 	NfCounts  *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets *ebpf.Map `ebpf:"nf_packets"`
+	TakenDry  *ebpf.Map `ebpf:"taken_dry"`
 }
 
 func (m *dosDenialMaps) Close() error {
@@ -192,6 +204,7 @@ func (m *dosDenialMaps) Close() error {
 		m.Meters,
 		m.NfCounts,
 		m.NfPackets,
+		m.TakenDry,
 	)
 }
 

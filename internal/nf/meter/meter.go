@@ -75,6 +75,9 @@ func (m Meter) Compile(program string, load func() (*ebpf.CollectionSpec, error)
 		return p, fmt.Errorf("make its settings: %w", err)
 	}
 	p.Maps = map[string]*ebpf.Map{"metering": metering}
+	if p.Maps["taken_dry"], err = ebpf.NewMap(spec.Maps["taken_dry"]); err != nil {
+		return p, fmt.Errorf("make what a dry run takes: %w", err)
+	}
 	err = p.Take(spec.Programs[program], c)
 	return p, err
 }

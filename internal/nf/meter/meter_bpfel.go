@@ -53,6 +53,14 @@ type CMeterSettings struct {
 	Pad     [2]uint8
 }
 
+type CMeterTaken struct {
+	_    structs.HostLayout
+	Who  uint64
+	Full uint64
+	Run  uint32
+	Pad  uint32
+}
+
 type CMeterUnit uint32
 
 const (
@@ -110,6 +118,7 @@ type CNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -120,6 +129,7 @@ const (
 	CMapMeters    = "meters"
 	CMapNfCounts  = "nf_counts"
 	CMapNfPackets = "nf_packets"
+	CMapTakenDry  = "taken_dry"
 	CVarExported  = "exported"
 )
 
@@ -175,6 +185,7 @@ type CMapSpecs struct {
 	Meters    *ebpf.MapSpec `ebpf:"meters"`
 	NfCounts  *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets *ebpf.MapSpec `ebpf:"nf_packets"`
+	TakenDry  *ebpf.MapSpec `ebpf:"taken_dry"`
 }
 
 // CVariableSpecs contains global variables before they are loaded into the kernel.
@@ -208,6 +219,7 @@ type CMaps struct {
 	Meters    *ebpf.Map `ebpf:"meters"`
 	NfCounts  *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets *ebpf.Map `ebpf:"nf_packets"`
+	TakenDry  *ebpf.Map `ebpf:"taken_dry"`
 }
 
 func (m *CMaps) Close() error {
@@ -216,6 +228,7 @@ func (m *CMaps) Close() error {
 		m.Meters,
 		m.NfCounts,
 		m.NfPackets,
+		m.TakenDry,
 	)
 }
 

@@ -85,6 +85,7 @@ type multipathNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -26,7 +26,7 @@ int nf_rate_limit(struct xdp_md *ctx)
 	if (!units)
 		return NF_CONTINUE;
 	meter = meter_find(settings, packet, now);
-	return meter ? meter_bucket(settings, meter, units, packet->segments, now, packet->dry) : NF_FAIL;
+	return meter ? meter_bucket(settings, meter, packet, units, now) : NF_FAIL;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -38,6 +38,14 @@ type rateLimitMeterSettings struct {
 	Pad     [2]uint8
 }
 
+type rateLimitMeterTaken struct {
+	_    structs.HostLayout
+	Who  uint64
+	Full uint64
+	Run  uint32
+	Pad  uint32
+}
+
 type rateLimitNfCounters struct {
 	_  structs.HostLayout
 	Of [512]struct {
@@ -86,6 +94,7 @@ type rateLimitNfPacket struct {
 	AtAddress       uint32
 	AtPort          uint16
 	PublicPort      uint16
+	Run             uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -96,6 +105,7 @@ const (
 	rateLimitMapMeters       = "meters"
 	rateLimitMapNfCounts     = "nf_counts"
 	rateLimitMapNfPackets    = "nf_packets"
+	rateLimitMapTakenDry     = "taken_dry"
 	rateLimitProgNfRateLimit = "nf_rate_limit"
 )
 
@@ -152,6 +162,7 @@ type rateLimitMapSpecs struct {
 	Meters    *ebpf.MapSpec `ebpf:"meters"`
 	NfCounts  *ebpf.MapSpec `ebpf:"nf_counts"`
 	NfPackets *ebpf.MapSpec `ebpf:"nf_packets"`
+	TakenDry  *ebpf.MapSpec `ebpf:"taken_dry"`
 }
 
 // rateLimitVariableSpecs contains global variables before they are loaded into the kernel.
@@ -184,6 +195,7 @@ type rateLimitMaps struct {
 	Meters    *ebpf.Map `ebpf:"meters"`
 	NfCounts  *ebpf.Map `ebpf:"nf_counts"`
 	NfPackets *ebpf.Map `ebpf:"nf_packets"`
+	TakenDry  *ebpf.Map `ebpf:"taken_dry"`
 }
 
 func (m *rateLimitMaps) Close() error {
@@ -192,6 +204,7 @@ func (m *rateLimitMaps) Close() error {
 		m.Meters,
 		m.NfCounts,
 		m.NfPackets,
+		m.TakenDry,
 	)
 }
 
