@@ -1,7 +1,8 @@
 package browser
 
 import (
-	"net/netip"
+	"encoding/binary"
+	"slices"
 	"sync/atomic"
 
 	"github.com/miekg/dns"
@@ -18,30 +19,34 @@ func (f *farm) addressAnswers() *atomic.Int64 {
 	f.t.Cleanup(func() { _ = frames.Close() })
 	count := &atomic.Int64{}
 	go func() { // until frames is closed
-		buffer := make([]byte, 2048)
+		buffer := make([]byte, 1<<16)
 		for {
 			n, err := frames.Read(buffer)
 			if err != nil {
 				return
 			}
-			if p, err := packets.Parse(buffer[:n]); err == nil && answersAddress(p, f.Gateway.PublicAddress) {
-				count.Add(1)
+			if p, err := packets.Parse(buffer[:n]); err == nil && p.IPv4 != nil && p.IPv4.Source == f.Gateway.PublicAddress {
+				count.Add(int64(addressesIn(p)))
 			}
 		}
 	}()
 	return count
 }
 
-// answersAddress reports whether a packet is an answer of a server's with an A record.
-func answersAddress(p packets.Packet, server netip.Addr) bool {
-	var m dns.Msg
-	if p.UDP == nil || p.IPv4 == nil || p.IPv4.Source != server || m.Unpack(p.Payload) != nil {
-		return false
-	}
-	for _, rr := range m.Answer {
-		if _, is := rr.(*dns.A); is {
-			return true
+// addressesIn is how many answers with an A record are in a packet. Where many questions come at once the gateway has them
+// asked by TCP, in which a length is before each (RFC 1035 section 4.2.2).
+func addressesIn(p packets.Packet) (n int) {
+	for rest := p.Payload; len(rest) > 0; {
+		message := rest
+		rest = nil
+		if p.TCP != nil && len(message) > 2 {
+			end := min(2+int(binary.BigEndian.Uint16(message)), len(message))
+			message, rest = message[2:end], message[end:]
+		}
+		var m dns.Msg
+		if m.Unpack(message) == nil && slices.ContainsFunc(m.Answer, func(rr dns.RR) bool { return rr.Header().Rrtype == dns.TypeA }) {
+			n++
 		}
 	}
-	return false
+	return n
 }
