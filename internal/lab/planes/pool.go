@@ -24,7 +24,7 @@ const (
 // itself. To make one takes the kernel longer than most tests last.
 const (
 	mostAlike = 5
-	patience  = 5 * time.Second
+	patience  = 20 * time.Second
 )
 
 // free are the planes that no test has; the one that has waited longest is first.
