@@ -12,7 +12,8 @@
 #define WEB_SOURCES   4096
 #define WEB_ANSWERS   16384 /* connections whose name was read, and whose host has not answered yet */
 
-#define HANDSHAKE_SCALE 7  /* the window scale that clients are promised (RFC 7323 section 2) */
+/* The window scale that clients are promised (RFC 7323 section 2): for 32 MB, as many as Linux has room for. */
+#define HANDSHAKE_SCALE 9
 #define HANDSHAKE_CLOCK 20 /* of CLOCK_MONOTONIC's ns: our timestamps count about milliseconds */
 #define HANDSHAKE_NONE	15 /* no window scale: greater than any (RFC 7323 section 2.3) */
 

@@ -24,4 +24,6 @@ const (
 	webNameBits        = 24      // WEB_NAME_BITS
 	MaxWebAnswers      = 16384   // WEB_ANSWERS
 	WebClock           = 20      // HANDSHAKE_CLOCK
+	WebScale           = 9       // HANDSHAKE_SCALE
+	WebNoScale         = 15      // HANDSHAKE_NONE
 )

@@ -75,11 +75,10 @@ func (s *segment) hasSACK() bool { return (s.acknowledges-1)>>24&1 != 0 }
 
 // window is what is promised behind the handshake, by the scale that the same cookie has (HANDSHAKE_WINDOW and _SCALE).
 func (s *segment) window() uint16 {
-	const none, scale = 15, 7
-	if (s.acknowledges-1)>>25&15 == none {
+	if (s.acknowledges-1)>>25&15 == datapath.WebNoScale {
 		return hello.MaxBytes
 	}
-	return hello.MaxBytes >> scale
+	return hello.MaxBytes >> datapath.WebScale
 }
 
 // selective acknowledges what comes after the client's first number selectively, up to but not including end, and no other way.

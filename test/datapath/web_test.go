@@ -163,7 +163,7 @@ func (v *visit) knocks(promise datapath.WebPromise) {
 	a, value, echo := read(r.packet)
 	want := ability{mss: promise.MSS, scale: -1, sack: v.can.sack && promise.SACK, timestamps: v.can.timestamps && promise.Timestamps}
 	if v.can.scale >= 0 {
-		want.scale = 7
+		want.scale = datapath.WebScale
 	}
 	same(v.gateway, "what is promised", a, want)
 	same(v.gateway, "acknowledged", r.packet.TCP.Acknowledge, uint32(v.isn+1))
@@ -309,7 +309,7 @@ func (v *visit) talks() {
 	const window = 600
 	out, in := 0, 0 // shifts of windows
 	if v.can.scale >= 0 {
-		out = max(v.host.scale, 0) - 7
+		out = max(v.host.scale, 0) - datapath.WebScale
 		if v.host.scale < 0 {
 			in = v.can.scale
 		}
