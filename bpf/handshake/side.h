@@ -297,14 +297,27 @@ static __always_inline int web_connect(ctx_t *ctx, struct packet *packet, struct
 	return forward_on(ctx, packet, session, DIRECTION_IN, epoch, true);
 }
 
+/* Why the segment is not heard: it brings no cookie, or is a FIN alone, which is no first data. */
+static __always_inline enum reason web_unheard(const struct packet *packet, const struct flow *flow,
+					       enum syn_cookie_said cookie)
+{
+	if (cookie == SYN_COOKIE_BAD)
+		return REASON_DROP_COOKIE;
+	if (cookie == SYN_COOKIE_FIRST && (packet->tcp_flags & TCP_FLAG_FIN) &&
+	    flow->first.end - flow->first.sequence == 1)
+		return REASON_DROP_NAME_NONE;
+	return REASON_NONE;
+}
+
 /* Data of a connection that is no session yet. */
 static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct flow *flow, __u16 epoch)
 {
 	enum syn_cookie_said cookie = web_recognise(ctx, packet, flow);
+	enum reason reason = web_unheard(packet, flow, cookie);
 	__u32 said;
 
-	if (cookie == SYN_COOKIE_BAD)
-		return refuse_stranger(ctx, packet, REASON_DROP_COOKIE, SIDE_PUBLIC);
+	if (reason != REASON_NONE)
+		return refuse_stranger(ctx, packet, reason, SIDE_PUBLIC);
 	said = web_said(packet, flow, flow->first.sequence - 1);
 	if (said >= WEB_SAID_NO)
 		return verdict(ctx, packet, said - WEB_SAID_NO, SIDE_PUBLIC);

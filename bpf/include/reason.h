@@ -59,6 +59,7 @@ enum reason {
 	REASON_DROP_CLAIM_LOST,	    /* proved, but another has taken the last claim */
 	REASON_DROP_COOKIE,	    /* to a web address: of no connection that was begun there */
 	REASON_DROP_NAME_UNKNOWN,   /* asks for a name that no host has, or for none */
+	REASON_DROP_NAME_NONE,	    /* its client has closed it without a word */
 	REASON_DROP_NAME_MALFORMED, /* what asks for a name cannot be read */
 	REASON_DROP_NAME_LATE,	    /* it did not ask for one in time */
 	REASON_DROP_QUIC_VERSION,   /* asks by a version of QUIC that is not read */

@@ -51,6 +51,7 @@ const (
 	ReasonDropClaimLost        Reason = "drop_claim_lost"
 	ReasonDropCookie           Reason = "drop_cookie"
 	ReasonDropNameUnknown      Reason = "drop_name_unknown"
+	ReasonDropNameNone         Reason = "drop_name_none"
 	ReasonDropNameMalformed    Reason = "drop_name_malformed"
 	ReasonDropNameLate         Reason = "drop_name_late"
 	ReasonDropQuicVersion      Reason = "drop_quic_version"

@@ -115,8 +115,6 @@ func (c *connection) name() (string, error) {
 	stream := c.stream.Bytes()
 	kind, known := hello.Sniff(stream)
 	switch {
-	case len(stream) == 0 && c.first.Transport()[13]&ipv4.FIN != 0:
-		return "", hello.ErrNoName
 	case len(stream) == 0:
 		return "", hello.ErrShort
 	case !known:

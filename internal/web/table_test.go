@@ -175,8 +175,6 @@ func TestRefused(t *testing.T) {
 		"no words": {first("\x00\x01\x02"), []string{"answer  drop_name_malformed", `replay "\x00\x01\x02" x1`, fmt.Sprintf("send %s %d 0", packets.RST, cookie+1)}},
 		"a hello that cannot be read": {first(hello), []string{"answer  drop_name_malformed", fmt.Sprintf("replay %q x1", hello),
 			fmt.Sprintf("send %s %d %d alert", packets.PSH|packets.ACK|packets.FIN, cookie+1, begun+1+len(hello))}},
-		"the end before the beginning": {datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), 0, "", func(p *packets.Packet) { p.TCP.Flags = packets.FIN | packets.ACK })},
-			[]string{"answer  drop_name_unknown", `replay "" x1`, fmt.Sprintf("send %s %d 0", packets.RST, cookie+1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
