@@ -106,12 +106,12 @@ with_race() { CC=clang-19 CGO_ENABLED=1 "$@" -race; }
 quick_tests() {
   # shellcheck disable=SC2260
   beside_datapath >"$work/beside" |
-    GOGC=200 stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 6))" # some wait for planes, and the kernel gives maps back slowly
+    GOGC=200 stage datapath "$(packages "$dataplane")" "${waiting[@]}" -p=2 "-parallel=$(($(nproc) * 8))" # some wait for planes, and the kernel gives maps back slowly
   cat "$work/beside"
 }
 beside_datapath() {
-  stage unit "$(others "$dataplane|$whole")" -skip "^TestBench($bench)"
-  with_race stage race "$(packages "$concurrent")" -short
+  stage unit "$(others "$dataplane|$whole|$concurrent")" -skip "^TestBench($bench)"
+  with_race stage race "$(packages "$concurrent")"
   stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
 }

@@ -23,8 +23,8 @@ const (
 // A test waits for a plane that fits where tests have so many alike, but no longer than patience: it may have one of these
 // itself. To make one takes the kernel longer than most tests last.
 const (
-	mostAlike = 5
-	patience  = 20 * time.Second
+	mostAlike = 4
+	patience  = 40 * time.Second
 )
 
 // free are the planes that no test has; the one that has waited longest is first.
