@@ -9,6 +9,7 @@
 #include "../path/forward.h"
 #include "../path/public_open.h"
 #include "answer.h"
+#include "order.h"
 #include "report.h"
 
 /* Whether the packet came from inside, and was translated on its way out. To be asked before flow_new. */
@@ -65,26 +66,6 @@ __noinline int web_session_end(struct session *session, __u32 generation)
 		proof_fail(session, settings);
 	lock_release(stripe);
 	return 1;
-}
-
-/* The session that stands at the packet's tuple, 0 where there is none. */
-__noinline __u32 handshake_standing(const struct packet *packet)
-{
-	struct session_key key;
-
-	if (!packet)
-		return 0;
-	key = destination_key(&packet->tuple, KEY_OUTSIDE);
-	return session_find_indexed(&key);
-}
-
-/* The same, if it is by name. */
-static __always_inline __u32 web_standing(const struct packet *packet)
-{
-	__u32 number = handshake_standing(packet);
-	struct session *session = number ? session_at(number) : 0;
-
-	return session && session->origin == ORIGIN_WEB ? number : 0;
 }
 
 #define RESET_STANDS 3 /* ticks: more than half a second, and less than until a SYN comes again */
@@ -353,11 +334,15 @@ static __always_inline int web_side(ctx_t *ctx)
 	enum reason reason = packet_parse(ctx, &packet);
 	struct control *control = control_get();
 	struct flow *flow = flow_new();
+	struct session *session;
 
 	if (!control || !flow || reason != REASON_NONE || packet.kind != PACKET_FLOW ||
 	    packet.tuple.protocol != IPPROTO_TCP)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
 	packet.generation = *(volatile __u32 *)&control->generation;
+	session = order_find(ctx, &packet);
+	if (session)
+		return order_pass(ctx, &packet, session, control->route_epoch);
 	reason = web_guard(ctx, &packet);
 	if (reason != REASON_NONE)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);

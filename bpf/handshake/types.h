@@ -42,6 +42,7 @@ struct web_answer {
 	__u32 begun;  /* its client's first number, or quic_begun: another connection by the same ports is another */
 	__u32 host;   /* 0: nowhere */
 	__u32 name;   /* number of the name that it asked for, WEB_NAME_BITS of it */
+	__u32 next;   /* TCP: the client's number behind what has gone to the host, all before it has, too */
 	__u16 port;   /* the host's */
 	__u16 reason; /* why it goes nowhere */
 };
@@ -49,7 +50,7 @@ struct web_answer {
 enum web_event_kind {
 	WEB_FIRST = 1, /* a frame: the first data of a connection, whose client has proved its address */
 	WEB_LATER,     /* a frame: other data of one that is no session yet, which may be anybody's */
-	WEB_OPENED,    /* it is a session: its frames may be sent again */
+	WEB_OPENED,    /* it is a session: its frames may be sent again, in their order */
 	WEB_REFUSED,   /* it is none, for a reason */
 	WEB_WEAK,      /* it is none, as its host can less than was promised: mss, promises */
 	WEB_DATAGRAM,  /* a frame: an Initial of QUIC without a session, which may be anybody's */

@@ -40,6 +40,8 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		if (public_is_forged(session, &packet))
 			return verdict(ctx, &packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 		session = dry_copy(session);
+		if (!DRY && session_keeps_order(session))
+			return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 		reason = forward_judge(ctx, &packet, session, DIRECTION_IN);
 		if (__builtin_expect(reason != REASON_NONE, 0))
 			return verdict(ctx, &packet, reason, SIDE_PUBLIC);

@@ -860,6 +860,7 @@ type bpfWebAnswer struct {
 	Begun  uint32
 	Host   uint32
 	Name   uint32
+	Next   uint32
 	Port   uint16
 	Reason uint16
 }

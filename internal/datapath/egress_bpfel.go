@@ -491,6 +491,7 @@ type egressWebAnswer struct {
 	Begun  uint32
 	Host   uint32
 	Name   uint32
+	Next   uint32
 	Port   uint16
 	Reason uint16
 }

@@ -100,7 +100,7 @@ type WebAnswer struct {
 // AnswerWeb says where a connection goes, by its outside tuple: its first segment becomes the SYN to that host when it
 // comes, or is sent again. There is room for MaxWebAnswers, until ForgetWeb.
 func (d *webTable) AnswerWeb(flow model.Tuple, answer WebAnswer) error {
-	record := bpfWebAnswer{Begun: answer.Begun, Name: answer.Name & (1<<webNameBits - 1)}
+	record := bpfWebAnswer{Begun: answer.Begun, Next: answer.Begun + 1, Name: answer.Name & (1<<webNameBits - 1)}
 	if answer.Host.IsValid() {
 		record.Host, record.Port = networkOrder(answer.Host.Addr()), swap(answer.Host.Port())
 	} else {

@@ -22,7 +22,7 @@ func TestLaterSegmentThatPassesForTheFirst(t *testing.T) {
 	b.hears(first(request[:20]))
 	b.hears(passes(20, request[20:]), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20]))
 	b.hears(passes(uint32(len(request)), "more"))
-	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
+	b.hears(about(datapath.WebOpened, ""), fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
 	b.hears(passes(uint32(len(request)+4), "late"), `replay "late" x1`)
 	if b.counts.Refused != 0 {
 		t.Errorf("%+v", b.counts)
@@ -71,7 +71,7 @@ func TestPortAgain(t *testing.T) {
 		}
 		e := about(datapath.WebOpened, "")
 		e.Begun += later
-		b.hears(e, "forget", fmt.Sprintf("replay %q x1", request))
+		b.hears(e, fmt.Sprintf("replay %q x1", request))
 		b.waits(time.Second, "forget")
 		if len(b.all)+len(b.source)+len(b.network)+len(b.host)+b.octets != 0 {
 			t.Errorf("%s: left are %+v", name, b.table)

@@ -52,5 +52,5 @@ func TestAggregateIsDivided(t *testing.T) {
 	b.hears(datapath.WebEvent{Kind: datapath.WebFirst, Flow: flow, Frame: frame(flow, 0, request), Each: 30},
 		"answer 10.0.0.100:8080", `replay "GET / HTTP/1.1\r\nHost: www.exam" x2`)
 	b.hears(datapath.WebEvent{Kind: datapath.WebOpened, Flow: flow, Begun: begun},
-		"forget", `replay "GET / HTTP/1.1\r\nHost: www.exam" x1`, `replay "ple\r\n\r\n" x1`)
+		`replay "GET / HTTP/1.1\r\nHost: www.exam" x1`, `replay "ple\r\n\r\n" x1`)
 }

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -24,9 +26,10 @@ const (
 )
 
 const (
-	mostFrames  = 16              // of a connection, that wait to be sent again
-	connectTime = 3 * time.Second // for a host to answer, as long as a tentative session lives
-	restTime    = time.Second     // what is over is known for so long: what was on its way then finds it
+	mostFrames  = 16                    // of a connection, that wait to be sent again
+	connectTime = 3 * time.Second       // for a host to answer, as long as a tentative session lives
+	orderTime   = 50 * time.Millisecond // that the data plane keeps order at least, once it is open
+	restTime    = time.Second           // what is over is known for so long: what was on its way then finds it
 )
 
 // phase is how far a connection has come.
@@ -45,7 +48,7 @@ type connection struct {
 	ifindex int
 	first   segment // its first data
 	next    uint32  // the client's number behind all that was heard of it
-	frames  [][]byte
+	frames  []held
 	framed  int // octets of frames
 	octets  int // with those of the stream
 	stream  *hello.Stream
@@ -53,10 +56,18 @@ type connection struct {
 	until   model.Instant // of its phase
 	phase   phase
 	target  Target
-	times   int // its first data are sent for the SYN
+	times   int  // its first data are sent for the SYN
+	behind  int  // frames that came when it was open
+	settled bool // the data plane knows it no more
 
 	in *list.List // of places
 	at *list.Element
+}
+
+// held is a frame that waits to be sent again.
+type held struct {
+	octets []byte
+	offset uint32 // of its data, from the first
 }
 
 // Target is where a name leads.
@@ -90,10 +101,11 @@ func (c *connection) has(s segment) bool {
 func (c *connection) add(s segment) error {
 	again := len(c.frames) > 0 && s.Sequence == c.first.Sequence && len(s.Payload) <= len(c.first.Payload)
 	if !again {
-		if offset := s.Sequence - c.first.Sequence; len(c.frames) == mostFrames || offset >= hello.MaxBytes {
+		offset := s.Sequence - c.first.Sequence
+		if len(c.frames) == mostFrames || offset >= hello.MaxBytes {
 			return nil // its sender sends it again, or has sent more than it may
 		}
-		c.frames = append(c.frames, s.Frame)
+		c.frames = append(c.frames, held{s.Frame, offset})
 		c.framed += len(s.Frame)
 	}
 	err := c.stream.Add(s.Sequence, s.Payload)
@@ -147,12 +159,14 @@ func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
 	return k.Replay(c.ifindex, c.first.Frame, c.times)
 }
 
-// open sends all again that came meanwhile.
+// open sends all again that came meanwhile, in the client's order. The data plane lets pass no more than what is next until it
+// has forgotten the connection (bpf/handshake/order.h).
 func (c *connection) open(k kernel, now model.Instant) error {
 	c.phase, c.until = phaseOpen, now.Add(restTime)
-	errs := []error{k.ForgetWeb(c.flow)}
+	slices.SortStableFunc(c.frames, func(a, b held) int { return cmp.Compare(a.offset, b.offset) })
+	var errs []error
 	for _, frame := range c.frames {
-		errs = append(errs, k.Replay(c.ifindex, frame, 1))
+		errs = append(errs, k.Replay(c.ifindex, frame.octets, 1))
 	}
 	c.frames, c.stream = nil, nil
 	return errors.Join(errs...)

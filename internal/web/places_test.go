@@ -99,7 +99,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		held := 0
 		for _, c := range b.all {
 			for _, f := range c.frames {
-				held += cap(f)
+				held += cap(f.octets)
 			}
 			if c.stream != nil {
 				held += c.stream.Size()
@@ -122,7 +122,7 @@ func TestOvertaken(t *testing.T) {
 	b.hears(later(20, request[20:]))
 	b.hears(later(20, request[20:]))
 	b.hears(first(request[:20]), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request[:20]))
-	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
+	b.hears(about(datapath.WebOpened, ""), fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
 	b.waits(time.Second, "forget")
 	b.hears(later(20, request[20:]))
 	b.waits(connectTime)
@@ -158,7 +158,7 @@ func TestTooManyOfASourceWait(t *testing.T) {
 		}
 		b.hears(first(request[:20]), connects...)
 	}
-	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
+	b.hears(about(datapath.WebOpened, ""), fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]))
 	if c := b.counts; c.Refused != 0 || c.Opened != 1 || c.Full != 3 {
 		t.Errorf("%+v", c)
 	}

@@ -51,6 +51,6 @@ func TestClientGoesLater(t *testing.T) {
 	if b.waiting() != 1 {
 		t.Error("its host is forgotten")
 	}
-	b.hears(about(datapath.WebOpened, ""), "forget", `replay "GET / HTTP/1.1\r\nHost: www.example\r\n\r\n" x1`, `replay "" x1`)
+	b.hears(about(datapath.WebOpened, ""), `replay "GET / HTTP/1.1\r\nHost: www.example\r\n\r\n" x1`, `replay "" x1`)
 	b.hears(resets(uint32(len(request)), 0), `replay "" x1`)
 }

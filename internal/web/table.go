@@ -110,7 +110,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 	c.follow(s)
 	switch c.phase {
 	case phaseOpen:
-		return t.kernel.Replay(c.ifindex, s.Frame, 1)
+		return t.follows(c, s)
 	case phaseOver:
 		return nil
 	}
@@ -181,12 +181,30 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 	return c.open(t.kernel, e.At)
 }
 
+// follows sends on what has come behind the first data. What is not next comes back as long as the data plane keeps order, which
+// ends when so many frames have come.
+func (t *table) follows(c *connection, s segment) (err error) {
+	if c.behind++; c.behind == mostFrames {
+		err = t.settle(c)
+	}
+	return errors.Join(err, t.kernel.Replay(c.ifindex, s.Frame, 1))
+}
+
+// settle has the data plane let pass whatever comes of an open connection.
+func (t *table) settle(c *connection) error {
+	if c.settled {
+		return nil
+	}
+	c.settled = true
+	return t.kernel.ForgetWeb(c.flow)
+}
+
 // postpone has a connection of which there are too many at a time begin anew with what its client sends next, but for what
 // came after its first segment: a client that hears nothing sends that one alone (RFC 6298 section 5).
 func (t *table) postpone(c *connection, now model.Instant) error {
 	t.counts.Full++
 	for _, frame := range c.frames[1:] {
-		if list, err := parseSegments(frame, 0); err == nil {
+		if list, err := parseSegments(frame.octets, 0); err == nil {
 			t.early.keep(c.flow, list[0], now)
 		}
 	}
@@ -213,7 +231,7 @@ func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
 func (t *table) forget(c *connection) error {
 	t.queue(c, nil)
 	delete(t.all, c.flow)
-	return t.kernel.ForgetWeb(c.flow)
+	return t.settle(c)
 }
 
 // replace has one go whose client has begun another by the same port. What was said of it is said of no other.
@@ -263,6 +281,9 @@ func (t *table) expire(now model.Instant) (err error) {
 	for _, c := range t.all {
 		switch {
 		case now.Before(c.until):
+			if c.phase == phaseOpen && !now.Before(c.until.Add(orderTime-restTime)) {
+				err = errors.Join(err, t.settle(c))
+			}
 		case c.phase == phaseReading:
 			err = errors.Join(err, t.end(c, now, reasonLate, nil))
 		case c.phase == phaseConnecting:

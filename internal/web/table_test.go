@@ -150,7 +150,7 @@ func TestConnection(t *testing.T) {
 	if n := b.waiting(); n != 1 {
 		t.Errorf("%d wait before the host has answered", n)
 	}
-	b.hears(about(datapath.WebOpened, ""), "forget", fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
+	b.hears(about(datapath.WebOpened, ""), fmt.Sprintf("replay %q x1", request[:20]), fmt.Sprintf("replay %q x1", request[20:]), `replay "more" x1`)
 	if n := b.waiting(); n != 0 {
 		t.Errorf("%d wait when it is open", n)
 	}

@@ -42,6 +42,7 @@ func TestWebFromInside(t *testing.T) {
 			answer := segment(v.at, out, synAck, hostISN, v.isn+1).Change(func(p *packets.Packet) { p.TCP.Options = fullAbility.options(hostClock, clientClock+5) })
 			same(g, "the host's answer", g.put(answer).reason, "answered_host")
 			g.tells(datapath.WebOpened)
+			check(t, g.data.ForgetWeb(e.Flow))
 			difference := v.cookie - hostISN
 
 			p = g.forwarded(g.put(v.from(packets.ACK, v.isn+20, v.cookie+100, "more", stamps(clientClock+6, v.clock))))

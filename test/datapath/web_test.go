@@ -224,11 +224,11 @@ func (v *visit) calls(segment packets.Packet) {
 	v.correct(p)
 }
 
-// opens has the host answer, and the daemon hear of it.
+// opens has the host answer, and the daemon hear of it, which has nothing to send before what comes.
 func (v *visit) opens() {
 	v.t.Helper()
-	v.answered()
-	same(v.gateway, "opened", v.tells(datapath.WebOpened)[0].Flow, v.flow())
+	v.opensBehind()
+	check(v.t, v.data.ForgetWeb(v.flow()))
 }
 
 // answered has the host answer.

@@ -30,6 +30,8 @@ type transferred struct {
 	octets int64         // that arrived, and were the right ones
 	took   time.Duration // from the first octet of the request
 	rtt    time.Duration // the least that the host has seen, TCP_INFO's
+	// reordered is how often the client has found, in an upload, that its segments came in another order.
+	reordered uint32
 }
 
 // goodput is in octets a second.
@@ -156,16 +158,22 @@ func (k *couriers) controls(c net.Conn) error {
 	})
 }
 
-// leastRTT is TCP_INFO's of a connection, 0 where it is not known.
-func leastRTT(c net.Conn) (rtt time.Duration) {
-	_ = onSocket(c, func(fd int) error {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil && info.Min_rtt != math.MaxUint32 {
-			rtt = time.Duration(info.Min_rtt) * time.Microsecond
-		}
+// tcpInfo is what the kernel knows of a connection, nil where it is not the kernel's.
+func tcpInfo(c net.Conn) (info *unix.TCPInfo) {
+	_ = onSocket(c, func(fd int) (err error) {
+		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		return err
 	})
-	return rtt
+	return info
+}
+
+// leastRTT is TCP_INFO's of a connection, 0 where it is not known.
+func leastRTT(c net.Conn) time.Duration {
+	info := tcpInfo(c)
+	if info == nil || info.Min_rtt == math.MaxUint32 {
+		return 0
+	}
+	return time.Duration(info.Min_rtt) * time.Microsecond
 }
 
 // abort ends a connection by RST, where its TCP lets us.
@@ -219,6 +227,9 @@ func (k *couriers) transfer(from dialer, to netip.AddrPort, way transferWay, oct
 		}()
 		_, err = io.ReadFull(c, make([]byte, 4)) // when the host has enough
 		t.took = time.Since(began)
+		if info := tcpInfo(c); info != nil {
+			t.reordered = info.Reord_seen
+		}
 		abort(c)
 		<-sent
 		if err != nil {

@@ -37,6 +37,34 @@ func TestWebTransfers(t *testing.T) {
 	}
 }
 
+// What a client sends behind its first data does not overtake them on the way to the host, in both modes: a client that sees
+// its segments reordered is slower to send again what is lost.
+func TestWebUploadKeepsOrder(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"xdp", "tcx"} {
+		t.Run(mode, func(t *testing.T) {
+			r := newRealm(t, netns.Options{Hosts: 1})
+			client, _ := r.behindWire(1, weather{}.far(20*time.Millisecond))
+			k := r.delivers(r.interfacesAt(mode))
+			const uploads = 20
+			reordered := 0
+			for range uploads {
+				done, err := k.transfer(client, webPlace, upload, 64<<10, 20*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if done.reordered > 0 {
+					reordered++
+				}
+			}
+			t.Logf("of %d uploads %d were reordered", uploads, reordered)
+			if reordered > 0 {
+				t.Errorf("of %d uploads %d were reordered", uploads, reordered)
+			}
+		})
+	}
+}
+
 // The host's least round trip is its client's and not the gateway's, in both modes: before it is known what the host can,
 // and then.
 func TestWebRoundTrip(t *testing.T) {

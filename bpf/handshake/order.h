@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a client sends before its host has answered waits with the daemon, which sends it again then. What comes behind
+ * it must not overtake it: a client takes that for reordering, and is slower from then on to send again what is lost (RFC
+ * 8985 section 6.2). So until the daemon has forgotten the connection only the client's next octets pass, and what is ahead
+ * of them goes to the daemon as well.
+ */
+#pragma once
+
+#include "../path/forward.h"
+#include "report.h"
+
+#define ORDER_TICKS 1 /* half a second at most: then there is no daemon, and whatever comes passes */
+
+/* The session that stands at the packet's tuple, 0 where there is none. */
+__noinline __u32 handshake_standing(const struct packet *packet)
+{
+	struct session_key key;
+
+	if (!packet)
+		return 0;
+	key = destination_key(&packet->tuple, KEY_OUTSIDE);
+	return session_find_indexed(&key);
+}
+
+/* The same, if it is by name. */
+static __always_inline __u32 web_standing(const struct packet *packet)
+{
+	__u32 number = handshake_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+
+	return session && session->origin == ORIGIN_WEB ? number : 0;
+}
+
+/* Whether the client's packet, of a session that keeps order, passes now. */
+__noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct session *session)
+{
+	struct web_answer *answer;
+	struct numbers numbers;
+	struct web_key key;
+
+	if (!packet || !session)
+		return false;
+	key = web_key_of(&packet->tuple);
+	answer = bpf_map_lookup_elem(&web_answers, &key);
+	if (!answer || clock_tick() - session->life.as.stamp > ORDER_TICKS) {
+		order_end(session);
+		return true;
+	}
+	if ((packet->tcp_flags & (TCP_FLAG_RST | TCP_FLAG_SYN)) || !numbers_read(ctx, packet, &numbers) ||
+	    numbers.end == numbers.sequence)
+		return true;
+	if ((__s32)(numbers.sequence - answer->next) > 0)
+		return false;
+	if ((__s32)(numbers.end - answer->next) > 0)
+		answer->next = numbers.end;
+	return true;
+}
+
+/* The session that the client's packet is of, if that keeps order and the packet passes now. */
+static __always_inline struct session *order_find(ctx_t *ctx, const struct packet *packet)
+{
+	__u32 number = web_standing(packet);
+	struct session *session = number ? session_at(number) : 0;
+
+	return session && session_keeps_order(session) && order_is_next(ctx, packet, session) ? session : 0;
+}
+
+/* Sends it on as one of any session. */
+static __always_inline int order_pass(ctx_t *ctx, struct packet *packet, struct session *session, __u16 epoch)
+{
+	enum reason reason = forward_judge(ctx, packet, session, DIRECTION_IN);
+
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
+	return forward(ctx, packet, session, DIRECTION_IN, epoch);
+}
