@@ -249,31 +249,6 @@ static __always_inline bool session_waits(const struct session *session)
 	return session->origin >= ORIGIN_WEB && (session->marks.as.flags & SESSION_TENTATIVE);
 }
 
-/*
- * By name: its host has answered, and what its client had sent before that is to go there first, handshake/order.h. Neither
- * side's segments change the state meanwhile, but for those that end it.
- */
-static __always_inline bool session_keeps_order(const struct session *session)
-{
-	return session->origin == ORIGIN_WEB && __builtin_expect(session->life.as.tcp == TCP_SYN_BOTH, 0);
-}
-
-/* From now on all passes. */
-static __always_inline void order_end(struct session *session)
-{
-	union life old, new;
-
-	for (int tries = 0; tries < 4; tries++) {
-		old.word = *(volatile __u64 *)&session->life.word;
-		if (old.as.tcp != TCP_SYN_BOTH)
-			return;
-		new.word = old.word;
-		new.as.tcp = TCP_ESTABLISHED;
-		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) == old.word)
-			return;
-	}
-}
-
 /* Sets flags, or takes them away, while others change what shares their word. */
 static __always_inline void session_mark(struct session *session, __u8 flags)
 {

@@ -44,7 +44,7 @@ static __always_inline bool tcp_is_closing(__u8 state)
 /* Whether a packet in this state prolongs the session: not while opening or closing. */
 static __always_inline bool tcp_refreshes(__u8 state)
 {
-	return state == TCP_ESTABLISHED || state == TCP_FIN_IN || state == TCP_FIN_OUT;
+	return state == TCP_ESTABLISHED || state == TCP_FIN_IN || state == TCP_FIN_OUT || state == TCP_ORDERED;
 }
 
 static __always_inline __u8 tcp_after_fin(__u8 state, enum direction direction)
@@ -56,6 +56,7 @@ static __always_inline __u8 tcp_after_fin(__u8 state, enum direction direction)
 		return direction == DIRECTION_OUT ? TCP_FIN_BOTH : state;
 	case TCP_SYN_BOTH:
 	case TCP_ESTABLISHED:
+	case TCP_ORDERED:
 		return direction == DIRECTION_OUT ? TCP_FIN_OUT : TCP_FIN_IN;
 	}
 	return state;

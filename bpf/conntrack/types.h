@@ -44,6 +44,7 @@ enum tcp_state {
 	TCP_FIN_IN,
 	TCP_FIN_BOTH,
 	TCP_RST,
+	TCP_ORDERED, /* established, by name: its first data go to its host in their order, handshake/order.h */
 };
 
 /* The word of a session that changes while it lives; the TCP state by compare-and-swap of the whole. */

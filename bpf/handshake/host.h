@@ -22,7 +22,7 @@ static __always_inline void host_open(struct session *session, const struct numb
 	for (int tries = 0; tries < 4; tries++) {
 		old.word = *(volatile __u64 *)&session->life.word;
 		new.word = old.word;
-		new.as.tcp = session->origin == ORIGIN_WEB ? TCP_SYN_BOTH : TCP_ESTABLISHED; /* order.h */
+		new.as.tcp = session->origin == ORIGIN_WEB ? TCP_ORDERED : TCP_ESTABLISHED;
 		new.as.stamp = tick;
 		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) == old.word)
 			break;

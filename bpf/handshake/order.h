@@ -10,7 +10,23 @@
 #include "../path/forward.h"
 #include "report.h"
 
-#define ORDER_TICKS 1 /* half a second at most: then there is no daemon, and whatever comes passes */
+#define ORDER_TICKS (TENTATIVE_TICKS + 2) /* from its SYN: then there is no daemon, and whatever comes passes */
+
+/* From now on all passes. */
+static __always_inline void order_end(struct session *session)
+{
+	union life old, new;
+
+	for (int tries = 0; tries < 4; tries++) {
+		old.word = *(volatile __u64 *)&session->life.word;
+		if (old.as.tcp != TCP_ORDERED)
+			return;
+		new.word = old.word;
+		new.as.tcp = TCP_ESTABLISHED;
+		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) == old.word)
+			return;
+	}
+}
 
 /* The session that stands at the packet's tuple, 0 where there is none. */
 __noinline __u32 handshake_standing(const struct packet *packet)
@@ -43,7 +59,7 @@ __noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct se
 		return false;
 	key = web_key_of(&packet->tuple);
 	answer = bpf_map_lookup_elem(&web_answers, &key);
-	if (!answer || clock_tick() - session->life.as.stamp > ORDER_TICKS) {
+	if (!answer || clock_tick() - session->opened > ORDER_TICKS) {
 		order_end(session);
 		return true;
 	}
@@ -57,13 +73,13 @@ __noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct se
 	return true;
 }
 
-/* The session that the client's packet is of, if that keeps order and the packet passes now. */
-static __always_inline struct session *order_find(ctx_t *ctx, const struct packet *packet)
+/* The session that the packet is of, if that keeps order. */
+static __always_inline struct session *order_find(const struct packet *packet)
 {
 	__u32 number = web_standing(packet);
 	struct session *session = number ? session_at(number) : 0;
 
-	return session && session_keeps_order(session) && order_is_next(ctx, packet, session) ? session : 0;
+	return session && session->life.as.tcp == TCP_ORDERED ? session : 0;
 }
 
 /* Sends it on as one of any session. */

@@ -185,6 +185,15 @@ __noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
 	return budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most * WEB_FRAMES_OF_A_NETWORK, frames);
 }
 
+/* Has the daemon hear of the frame, which goes no further. */
+static __always_inline int web_hold(ctx_t *ctx, const struct packet *packet, __u16 kind)
+{
+	if (!web_is_paid(ctx, packet) || !web_report_frame(ctx, packet, kind))
+		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
+	reason_count(REASON_HELD_FOR_NAME);
+	return CTX_DROP;
+}
+
 /* What the daemon has said of a connection. */
 enum web_said {
 	WEB_SAID_NOTHING,
@@ -306,11 +315,7 @@ static __always_inline int web_data(ctx_t *ctx, struct packet *packet, struct fl
 		return web_connect(ctx, packet, flow, epoch);
 	if (!web_is_read())
 		return verdict(ctx, packet, REASON_DROP_DAEMON_AWAY, SIDE_PUBLIC);
-	if (!web_is_paid(ctx, packet) ||
-	    !web_report_frame(ctx, packet, cookie == SYN_COOKIE_FIRST ? WEB_FIRST : WEB_LATER))
-		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
-	reason_count(REASON_HELD_FOR_NAME);
-	return CTX_DROP;
+	return web_hold(ctx, packet, cookie == SYN_COOKIE_FIRST ? WEB_FIRST : WEB_LATER);
 }
 
 /*
@@ -321,10 +326,7 @@ static __always_inline int web_reset(ctx_t *ctx, const struct packet *packet, st
 {
 	if (web_recognise(ctx, packet, flow) == SYN_COOKIE_BAD)
 		return verdict(ctx, packet, REASON_DROP_NO_SESSION, SIDE_PUBLIC);
-	if (!web_is_paid(ctx, packet) || !web_report_frame(ctx, packet, WEB_LATER))
-		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
-	reason_count(REASON_HELD_FOR_NAME);
-	return CTX_DROP;
+	return web_hold(ctx, packet, WEB_LATER);
 }
 
 /* Entered by tail call. */
@@ -340,9 +342,10 @@ static __always_inline int web_side(ctx_t *ctx)
 	    packet.tuple.protocol != IPPROTO_TCP)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
 	packet.generation = *(volatile __u32 *)&control->generation;
-	session = order_find(ctx, &packet);
+	session = order_find(&packet);
 	if (session)
-		return order_pass(ctx, &packet, session, control->route_epoch);
+		return order_is_next(ctx, &packet, session) ? order_pass(ctx, &packet, session, control->route_epoch)
+							    : web_hold(ctx, &packet, WEB_LATER);
 	reason = web_guard(ctx, &packet);
 	if (reason != REASON_NONE)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);

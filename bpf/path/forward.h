@@ -54,11 +54,6 @@ static __always_inline void flow_touch(ctx_t *ctx, struct session *session, cons
 	}
 	if (session->marks.as.flags & SESSION_TENTATIVE)
 		return;
-	if (session_keeps_order(session)) {
-		if (!(packet->tcp_flags & (TCP_FLAG_FIN | TCP_FLAG_RST)))
-			return;
-		order_end(session);
-	}
 	if (direction == DIRECTION_IN || !session_is_guest(session)) /* hosts go on asking clients that are gone */
 		turn = session_touch(session, packet, direction, tick);
 	if (session->protocol != IPPROTO_TCP)

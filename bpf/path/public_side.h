@@ -40,7 +40,7 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		if (public_is_forged(session, &packet))
 			return verdict(ctx, &packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PUBLIC);
 		session = dry_copy(session);
-		if (!DRY && session_keeps_order(session))
+		if (!DRY && __builtin_expect(session->life.as.tcp == TCP_ORDERED, 0))
 			return handshake_enter(ctx, &packet, DIRECTION_IN, ORIGIN_WEB);
 		reason = forward_judge(ctx, &packet, session, DIRECTION_IN);
 		if (__builtin_expect(reason != REASON_NONE, 0))

@@ -36,7 +36,7 @@ type Session struct {
 	version uint16 // of the record's use
 }
 
-var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst"}
+var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst", "established"}
 
 var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in", "web", "cookie"}
 

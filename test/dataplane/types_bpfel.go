@@ -245,6 +245,7 @@ const (
 	typesTcpStateTCP_FIN_IN      typesTcpState = 5
 	typesTcpStateTCP_FIN_BOTH    typesTcpState = 6
 	typesTcpStateTCP_RST         typesTcpState = 7
+	typesTcpStateTCP_ORDERED     typesTcpState = 8
 )
 
 // Names of all BPF objects in the ELF.
