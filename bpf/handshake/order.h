@@ -3,7 +3,7 @@
  * What a client sends before its host has answered waits with the daemon, which sends it again then. What comes behind
  * it must not overtake it: a client takes that for reordering, and is slower from then on to send again what is lost (RFC
  * 8985 section 6.2). So until the daemon has forgotten the connection only the client's next octets pass, and what is ahead
- * of them goes to the daemon as well.
+ * of them goes to the daemon as well. Where the daemon cannot hear of it, it passes: order is worth less than octets.
  */
 #pragma once
 
@@ -57,9 +57,12 @@ __noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct se
 
 	if (!packet || !session)
 		return false;
+	if (session->life.as.tcp != TCP_ORDERED)
+		return true;
 	key = web_key_of(&packet->tuple);
 	answer = bpf_map_lookup_elem(&web_answers, &key);
-	if (!answer || clock_tick() - session->opened > ORDER_TICKS) {
+	/* Without an answer, or with that of the next connection by its ports; of a fragment the end is not known. */
+	if (!answer || !answer->host || packet->fragment || clock_tick() - session->opened > ORDER_TICKS) {
 		order_end(session);
 		return true;
 	}
@@ -73,13 +76,15 @@ __noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct se
 	return true;
 }
 
-/* The session that the packet is of, if that keeps order. */
+/* The open session that the packet is of. It may have kept order until a moment ago. */
 static __always_inline struct session *order_find(const struct packet *packet)
 {
 	__u32 number = web_standing(packet);
 	struct session *session = number ? session_at(number) : 0;
 
-	return session && session->life.as.tcp == TCP_ORDERED ? session : 0;
+	return session && !(session->marks.as.flags & SESSION_TENTATIVE) && !tcp_is_closing(session->life.as.tcp)
+		       ? session
+		       : 0;
 }
 
 /* Sends it on as one of any session. */

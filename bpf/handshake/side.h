@@ -185,13 +185,19 @@ __noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
 	return budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most * WEB_FRAMES_OF_A_NETWORK, frames);
 }
 
-/* Has the daemon hear of the frame, which goes no further. */
-static __always_inline int web_hold(ctx_t *ctx, const struct packet *packet, __u16 kind)
+/* Whether the daemon hears of the frame, which then goes no further. */
+static __always_inline bool web_is_heard(ctx_t *ctx, const struct packet *packet, __u16 kind)
 {
 	if (!web_is_paid(ctx, packet) || !web_report_frame(ctx, packet, kind))
-		return verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
+		return false;
 	reason_count(REASON_HELD_FOR_NAME);
-	return CTX_DROP;
+	return true;
+}
+
+/* Has the daemon hear of it. */
+static __always_inline int web_hold(ctx_t *ctx, const struct packet *packet, __u16 kind)
+{
+	return web_is_heard(ctx, packet, kind) ? CTX_DROP : verdict(ctx, packet, REASON_DROP_WEB_FULL, SIDE_PUBLIC);
 }
 
 /* What the daemon has said of a connection. */
@@ -341,11 +347,16 @@ static __always_inline int web_side(ctx_t *ctx)
 	if (!control || !flow || reason != REASON_NONE || packet.kind != PACKET_FLOW ||
 	    packet.tuple.protocol != IPPROTO_TCP)
 		return verdict(ctx, &packet, reason == REASON_NONE ? REASON_DROP_INTERNAL : reason, SIDE_PUBLIC);
-	packet.generation = *(volatile __u32 *)&control->generation;
+	packet.generation = packet.hairpin ? hairpin_generation() : *(volatile __u32 *)&control->generation;
 	session = order_find(&packet);
-	if (session)
-		return order_is_next(ctx, &packet, session) ? order_pass(ctx, &packet, session, control->route_epoch)
-							    : web_hold(ctx, &packet, WEB_LATER);
+	if (session) {
+		if (!order_is_next(ctx, &packet, session)) {
+			if (web_is_read() && web_is_heard(ctx, &packet, WEB_LATER))
+				return CTX_DROP;
+			order_end(session);
+		}
+		return order_pass(ctx, &packet, session, control->route_epoch);
+	}
 	reason = web_guard(ctx, &packet);
 	if (reason != REASON_NONE)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);

@@ -195,8 +195,9 @@ func (t *table) settle(c *connection) error {
 	if c.settled {
 		return nil
 	}
-	c.settled = true
-	return t.kernel.ForgetWeb(c.flow)
+	err := t.kernel.ForgetWeb(c.flow)
+	c.settled = err == nil
+	return err
 }
 
 // postpone has a connection of which there are too many at a time begin anew with what its client sends next, but for what

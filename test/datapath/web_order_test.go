@@ -61,7 +61,7 @@ func TestWebKeepsOrder(t *testing.T) {
 	v.forwarded(v.put(v.after(n, packets.ACK, "body")))
 	v.forwarded(v.put(v.says(packets.ACK, hostISN+1, v.isn+1, "", stamps(hostClock+1, clientClock+6)))) // the host's are in no queue
 	ahead := v.after(n+8, packets.ACK, "last").Change(func(p *packets.Packet) { p.TCP.Acknowledge += 1 << 20 })
-	v.waits(ahead) // though it acknowledges what the host has said since
+	v.waits(ahead)                                      // though it acknowledges what the host has said since
 	v.forwarded(v.put(v.after(n, packets.ACK, "body"))) // once more
 	check(t, v.data.ForgetWeb(v.flow()))
 	v.forwarded(v.put(v.after(n+8, packets.ACK, "last")))
@@ -78,6 +78,28 @@ func TestWebOrderHasItsTime(t *testing.T) {
 	check(t, dataplane.Age(v.data, 4*time.Second))
 	v.forwarded(v.put(v.after(len(firstData), packets.ACK, "body")))
 	same(v.gateway, "state", v.state(), "established")
+}
+
+// What the daemon cannot hear of passes, in whatever order: where it is away, or its source has filled what it may.
+func TestWebOrderWithoutAnEar(t *testing.T) {
+	t.Parallel()
+	v := opensInOrder(t)
+	ahead := v.after(len(firstData), packets.ACK, "body")
+	v.waits(ahead)
+	v.in(v.data.StopWebHeartbeat)
+	v.forwarded(v.put(ahead))
+	w := opensInOrder(t)
+	ahead = w.after(len(firstData), packets.ACK, "body")
+	for heard := range 2000 {
+		if r := w.put(ahead); r.reason != "held_for_name" {
+			w.forwarded(r)
+			if heard < 200 {
+				t.Errorf("%d frames were heard", heard)
+			}
+			return
+		}
+	}
+	t.Error("all was heard")
 }
 
 // A connection that has said all there is within its order is idle as long as any that is established.
