@@ -41,7 +41,7 @@ func (s Service) normal() Service {
 }
 
 // All reports that the service takes a whole address.
-func (s *Service) All() bool { return s.Ports[0] == model.Port{} }
+func (s *Service) All() bool { return slices.Equal(s.Ports, []model.Port{{}}) }
 
 // datagrams reports whether the service opens anything but TCP. Nothing tells the first packet of such a session from the
 // next one of a session that stands: the same client and ports would reach the host that had the place before.

@@ -169,11 +169,7 @@ func (cs *claims) outcome(at model.Instant, r *pool.Reservation, result policy.R
 	if !r.Requester.IsValid() {
 		return // adopted: who asked is forgotten
 	}
-	request := requestOf(r)
-	if b, ok := cs.pool.Binding(r.Binding); ok {
-		request.Service = b.Service.Name
-	}
-	cs.admission.Outcome(at, cs.asker(request), result)
+	cs.admission.Outcome(at, asks(requestOf(r)), result) // its service may be gone
 }
 
 // OnClaim takes what the data plane tells of a claim.

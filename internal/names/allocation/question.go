@@ -202,15 +202,19 @@ func (st *state) pressed() bool {
 // clientBits is the prefix that counts as one client (RFC 7871 §11.1 advises no more than /24).
 const clientBits = 24
 
+// asks says who asks, and asker for what, too.
+func asks(r pool.Request) policy.Asker {
+	prefix, _ := holder(r).Prefix(clientBits)
+	return policy.Asker{Client: prefix, Resolver: r.Requester, Verified: r.Verified}
+}
+
 func (st *state) asker(r pool.Request) policy.Asker {
-	service := st.services[r.Service]
-	class := policy.ServiceName
+	service, k := st.services[r.Service], asks(r)
+	k.Host, k.Service = service.Host, r.Service
 	if service.All() {
-		class = policy.HostName
+		k.Class = policy.HostName
 	}
-	who := holder(r)
-	prefix, _ := who.Prefix(clientBits)
-	return policy.Asker{Client: prefix, Resolver: r.Requester, Host: service.Host, Service: r.Service, Class: class, Verified: r.Verified}
+	return k
 }
 
 // holder is whom an answer is for: the asker or, where a listed resolver names it, the client behind it.

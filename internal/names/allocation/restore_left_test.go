@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/nameserver"
 	"github.com/realmgate/realmgate/internal/pool"
@@ -74,5 +75,35 @@ func TestWhatRestsIsTakenUpBesideTheAdopted(t *testing.T) {
 	}
 	if address := w.mustAsk(client, web(5)); address != before {
 		t.Errorf("%s, before %s", address, before)
+	}
+}
+
+// A service that a reload takes away leaves answers behind, which come to their ends: clients come by them, or nobody does.
+func TestAnswersOutliveTheirServices(t *testing.T) {
+	for what, comes := range map[string]func(w *world){
+		"nobody comes":         func(*world) {},
+		"told of who comes":    func(w *world) { w.claim() },
+		"not told of who came": func(w *world) { w.comesUntold() },
+	} {
+		for left := range 2 { // services
+			w := newWorld(t, 2, webs(2))
+			w.mustAsk(client, web(1))
+			w.services = webs(left)
+			if err := w.Configure(w.config()); err != nil {
+				t.Fatal(err)
+			}
+			comes(w)
+			w.pass(time.Minute)
+			for r := range w.pool.Reservations.All() {
+				t.Errorf("%s, %d left: the answer for %s is %s", what, left, r.Name, r.State)
+			}
+		}
+	}
+}
+
+func (w *world) comesUntold() {
+	for id, r := range w.plane.reservations {
+		r.Used, r.ClaimedAt = 1, w.now
+		w.plane.reservations[id] = r
 	}
 }
