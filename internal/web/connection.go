@@ -53,7 +53,7 @@ type connection struct {
 	octets  int // with those of the stream
 	stream  *hello.Stream
 	began   model.Instant
-	until   model.Instant // of its phase
+	until   model.Instant // of its phase, but for reading
 	phase   phase
 	target  Target
 	times   int  // its first data are sent for the SYN

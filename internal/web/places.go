@@ -28,8 +28,9 @@ type places struct {
 	host    map[netip.Addr]int // connecting
 	octets  int
 
-	reading list.List // connections whose names are, the oldest first
-	resting list.List // those that are open or over, likewise
+	// All connections, the oldest first, by what is to come: their names, their hosts, what was on its way when they opened,
+	// or nothing any more.
+	reading, connecting, ordering, resting list.List
 }
 
 // share is what the connections of a network have.

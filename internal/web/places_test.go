@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // says has a client say something, after so many octets.
@@ -48,12 +50,10 @@ func TestCrowdGivesWay(t *testing.T) {
 	b.says(visitor, datapath.WebOpened, 0, "")
 	b.now = b.now.Add(4 * time.Second)
 	for range 2 {
-		if err := b.expire(b.now); err != nil {
-			t.Fatal(err)
-		}
+		b.expires()
 		b.now = b.now.Add(restTime)
 	}
-	if len(b.all)+len(b.source)+len(b.network)+b.octets+b.reading.Len()+b.resting.Len() != 0 {
+	if len(b.all)+len(b.source)+len(b.network)+b.octets+b.reading.Len()+b.connecting.Len()+b.ordering.Len()+b.resting.Len() != 0 {
 		t.Errorf("left are %+v", b.places)
 	}
 }
@@ -197,5 +197,48 @@ func TestNudge(t *testing.T) {
 		if err != nil || p.TCP.Flags != packets.ACK || p.TCP.Window != window || p.TCP.Sequence != number+1 || p.TCP.Acknowledge != begun+1 || !slices.Equal(p.TCP.Options, want) {
 			t.Errorf("%v, %+v", err, p.TCP)
 		}
+	}
+}
+
+// However many are late at a time, what comes meanwhile is heard.
+func TestManyAreLateAtATime(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	for i := range 3 * mostExpired {
+		b.says(crowd(256*i), datapath.WebFirst, 0, "GET")
+	}
+	b.now = b.now.Add(3 * time.Second)
+	for left := 2 * mostExpired; left >= 0; left -= mostExpired {
+		more, err := b.expire(b.now)
+		if err != nil || !more || b.waiting() != left {
+			t.Fatalf("%d wait of %d, more %t: %v", b.waiting(), left, more, err)
+		}
+	}
+	if more, err := b.expire(b.now); more || err != nil || b.resting.Len() != 3*mostExpired {
+		t.Errorf("more %t, %v, %d rest", more, err, b.resting.Len())
+	}
+}
+
+// deaf is a data plane that takes no answers.
+type deaf struct{ recorder }
+
+func (*deaf) AnswerWeb(model.Tuple, datapath.WebAnswer) error { return errors.New("no room") }
+
+// A connection that the data plane cannot be told of is tried again with its client's next segment, and takes no place of its host.
+func TestDataPlaneWithoutRoom(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.table.kernel = &deaf{}
+	for range 2 * mostOfHost {
+		e := first(request)
+		e.At = b.now
+		if err := b.hear(&e); err == nil {
+			t.Fatal("it was told")
+		}
+	}
+	b.table.kernel = b.kernel
+	b.hears(first(request), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
+	if b.host[www.Addr()] != 1 {
+		t.Errorf("its host has %d", b.host[www.Addr()])
 	}
 }

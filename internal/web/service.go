@@ -110,11 +110,19 @@ func (s *Service) beat(ctx context.Context, plane Plane) {
 			alive()
 			s.tellPressure(datapath.Now())
 		case <-expire.C:
-			s.mutex.Lock()
-			s.warn(errors.Join(s.table.expire(datapath.Now()), s.quic.expire(datapath.Now())))
-			s.mutex.Unlock()
+			for s.expire() {
+			}
 		}
 	}
+}
+
+// expire ends some of what has waited too long, and reports whether there is more.
+func (s *Service) expire() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	more, err := s.table.expire(datapath.Now())
+	s.warn(errors.Join(err, s.quic.expire(datapath.Now())))
+	return more
 }
 
 // tellPressure tells when connections begin to find no place, and when that is over.

@@ -165,9 +165,12 @@ func (t *table) read(c *connection, e *datapath.WebEvent, s segment, again bool)
 		return t.end(c, e.At, reasonRefused, nil)
 	}
 	c.target = target
-	t.host[target.To.Addr()]++
-	t.queue(c, nil)
-	return c.connect(t.kernel, e)
+	err = c.connect(t.kernel, e)
+	if c.phase == phaseConnecting { // else its client's next segment has it tried again
+		t.host[target.To.Addr()]++
+		t.queue(c, &t.connecting)
+	}
+	return err
 }
 
 func (t *table) opened(c *connection, e *datapath.WebEvent) error {
@@ -177,7 +180,7 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 	t.leave(c)
 	t.counts.Opened++
 	t.times.add(e.At.Sub(c.began))
-	t.queue(c, &t.resting)
+	t.queue(c, &t.ordering)
 	return c.open(t.kernel, e.At)
 }
 
@@ -221,7 +224,7 @@ func (t *table) end(c *connection, now model.Instant, reason model.Reason, words
 
 // begin has a connection wait.
 func (t *table) begin(e *datapath.WebEvent, s segment) *connection {
-	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, next: s.end, stream: hello.NewStream(s.Sequence), began: e.At, until: e.At + model.Instant(t.patience())}
+	c := &connection{flow: e.Flow, ifindex: e.Interface, first: s, next: s.end, stream: hello.NewStream(s.Sequence), began: e.At}
 	t.all[c.flow] = c
 	t.take(c.flow.Source.Addr())
 	t.queue(c, &t.reading)
@@ -274,24 +277,4 @@ func (t *table) waiting() (n int) {
 		n += of
 	}
 	return n
-}
-
-// expire ends what has waited too long, and forgets what is over.
-func (t *table) expire(now model.Instant) (err error) {
-	t.early.expire(now)
-	for _, c := range t.all {
-		switch {
-		case now.Before(c.until):
-			if c.phase == phaseOpen && !now.Before(c.until.Add(orderTime-restTime)) {
-				err = errors.Join(err, t.settle(c))
-			}
-		case c.phase == phaseReading:
-			err = errors.Join(err, t.end(c, now, reasonLate, nil))
-		case c.phase == phaseConnecting:
-			err = errors.Join(err, t.end(c, now, reasonRefused, nil))
-		default:
-			err = errors.Join(err, t.forget(c))
-		}
-	}
-	return err
 }

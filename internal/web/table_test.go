@@ -114,12 +114,20 @@ func (b *bed) done(want ...string) {
 	b.kernel.did = nil
 }
 
+func (b *bed) expires() {
+	b.t.Helper()
+	for more := true; more; {
+		var err error
+		if more, err = b.expire(b.now); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
 func (b *bed) waits(d time.Duration, want ...string) {
 	b.t.Helper()
 	b.now = b.now.Add(d)
-	if err := b.expire(b.now); err != nil {
-		b.t.Fatal(err)
-	}
+	b.expires()
 	b.done(want...)
 }
 

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"container/list"
+	"errors"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// mostExpired are done at a time, while what has just come waits.
+const mostExpired = 32
+
+// expire ends what has waited too long, and forgets what is over. It reports whether there is more to do.
+func (t *table) expire(now model.Instant) (more bool, err error) {
+	t.early.expire(now)
+	for range mostExpired {
+		c := t.due(now)
+		if c == nil {
+			return false, err
+		}
+		switch c.phase {
+		case phaseReading:
+			err = errors.Join(err, t.end(c, now, reasonLate, nil))
+		case phaseConnecting:
+			err = errors.Join(err, t.end(c, now, reasonRefused, nil))
+		case phaseOpen:
+			if c.in == &t.ordering {
+				t.queue(c, &t.resting)
+				err = errors.Join(err, t.settle(c))
+				continue
+			}
+			fallthrough
+		default:
+			err = errors.Join(err, t.forget(c))
+		}
+	}
+	return true, err
+}
+
+// due is one whose time is over. In each list that is the first, if any: however many wait, looking costs the same.
+func (t *table) due(now model.Instant) *connection {
+	if c := oldest(&t.reading); c != nil && now.Sub(c.began) >= time.Duration(t.patience()) {
+		return c
+	}
+	if c := oldest(&t.connecting); c != nil && !now.Before(c.until) {
+		return c
+	}
+	if c := oldest(&t.ordering); c != nil && !now.Before(c.until.Add(orderTime-restTime)) {
+		return c
+	}
+	if c := oldest(&t.resting); c != nil && !now.Before(c.until) {
+		return c
+	}
+	return nil
+}
+
+func oldest(of *list.List) *connection {
+	if of.Len() == 0 {
+		return nil
+	}
+	return of.Front().Value.(*connection)
+}
