@@ -34,7 +34,7 @@ deps: ## install what tests and linters need from Debian (root)
 	tools/deps.sh
 
 generate: ## build the BPF objects and their Go types again (clang-19)
-	$(GO) generate ./...
+	tools/generate.sh
 
 verify-generate: ## fail unless the committed BPF objects are what their source gives
 	tools/verify-generate.sh

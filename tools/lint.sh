@@ -33,8 +33,8 @@ shell_check() {
 }
 
 run gofmt go_format
-run "go vet" go vet ./...
 run "go vet (tools)" go -C tools vet ./testsummary
+# With govet, which is go vet.
 run golangci-lint "$linter" run --allow-parallel-runners ./...
 run clang-format c_format
 run shellcheck shell_check

@@ -16,7 +16,7 @@ fi
 
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
-declare -A minutes=([quick]=10 [tcx]=12 [daemon]=12 [e2e]=14 [browser]=18 [lab]=12 [explain]=12
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [browser]=18 [lab]=15 [explain]=12
   [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [fuzz]=22)
 slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers fuzz)
 
