@@ -20,11 +20,13 @@ inputs() {
   llvm-strip-19 --version
   go version
   dpkg-query --show libbpf-dev linux-libc-dev 2>/dev/null || true
-  grep -rhE --include='*.go' --exclude-dir=bin '^//go:generate ' . | sort
+  env | grep '^BPF2GO_' || true
+  grep -rE --include='*.go' --exclude-dir=bin '^//go:generate ' . | sort
   find . \( -path ./bin -o -path ./.git \) -prune -o \( -name '*.[ch]' -o -path './tools/*' \) -type f -print0 | sort -z | xargs -0 sha256sum
   generated . | xargs -r sha256sum
 }
-seen=${XDG_CACHE_HOME:-$HOME/.cache}/realmgate/verified/$(inputs | sha256sum | cut -c -64)
+note() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/realmgate/verified/$(inputs | sha256sum | cut -c -64)"; }
+seen=$(note)
 if [ -f "$seen" ]; then
   echo "verify-generate: $(generated . | wc -l) generated files are up to date, as they were before"
   exit 0
@@ -59,5 +61,7 @@ if [ "$wrong" -ne 0 ]; then
   exit 1
 fi
 echo "verify-generate: $(generated . | wc -l) generated files are up to date"
-mkdir -p "${seen%/*}"
-touch "$seen"
+if [ "$(note)" = "$seen" ]; then # nobody has changed anything meanwhile
+  mkdir -p "${seen%/*}"
+  touch "$seen"
+fi
