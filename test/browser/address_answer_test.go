@@ -10,8 +10,9 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
-// addressAnswers counts the answers with addresses that the resolver gets of the gateway. Browsers ask for other types, too:
-// that there is nothing of those is remembered for a minute (RFC 2308 section 5), whatever the TTL of addresses is.
+// addressAnswers counts the answers with the sites' address that the resolver gets of the gateway. Browsers ask for other types,
+// too: that there is nothing of those is remembered for a minute (RFC 2308 section 5), whatever the TTL of addresses is. And the
+// resolver asks where the name server is.
 func (f *farm) addressAnswers() *atomic.Int64 {
 	f.t.Helper()
 	frames, err := f.Resolver.Frames("eth0")
@@ -33,7 +34,7 @@ func (f *farm) addressAnswers() *atomic.Int64 {
 	return count
 }
 
-// addressesIn is how many answers with an A record are in a packet. Where many questions come at once the gateway has them
+// addressesIn is how many answers with the sites' address are in a packet. Where many questions come at once the gateway has them
 // asked by TCP, in which a length is before each (RFC 1035 section 4.2.2).
 func addressesIn(p packets.Packet) (n int) {
 	for rest := p.Payload; len(rest) > 0; {
@@ -44,9 +45,14 @@ func addressesIn(p packets.Packet) (n int) {
 			message, rest = message[2:end], message[end:]
 		}
 		var m dns.Msg
-		if m.Unpack(message) == nil && slices.ContainsFunc(m.Answer, func(rr dns.RR) bool { return rr.Header().Rrtype == dns.TypeA }) {
+		if m.Unpack(message) == nil && slices.ContainsFunc(m.Answer, leadsToSites) {
 			n++
 		}
 	}
 	return n
+}
+
+func leadsToSites(rr dns.RR) bool {
+	a, ok := rr.(*dns.A)
+	return ok && a.A.String() == sitesAddress.String()
 }
