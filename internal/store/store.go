@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +31,8 @@ var (
 type Store struct {
 	path     string
 	openFile func(string, int, os.FileMode) (*os.File, error)
-	database *bolt.DB // nil until there is something to keep
+	writing  sync.Mutex              // held while it is changed, or opened for that
+	database atomic.Pointer[bolt.DB] // nil until there is something to keep
 }
 
 // Open opens the file if there is one. Where it cannot be written it can be read even so.
@@ -68,20 +71,21 @@ func (s *Store) make() error {
 }
 
 func (s *Store) open(readOnly bool) error {
+	var database *bolt.DB
 	err := guarded(func() (err error) {
-		s.database, err = bolt.Open(s.path, 0o600, &bolt.Options{Timeout: lockTime, ReadOnly: readOnly, OpenFile: s.openFile})
+		database, err = bolt.Open(s.path, 0o600, &bolt.Options{Timeout: lockTime, ReadOnly: readOnly, OpenFile: s.openFile})
 		return err
 	})
 	var system syscall.Errno
 	switch {
 	case err == nil:
+		s.database.Store(database)
 		return nil
 	case errors.Is(err, bolterrors.ErrTimeout):
 		err = ErrInUse
 	case !errors.As(err, &system) && !errors.Is(err, ErrDamaged):
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	s.database = nil
 	return fmt.Errorf("open %s: %w", s.path, err)
 }
 
@@ -123,10 +127,13 @@ func (s *Store) Change(bucket string, put map[string][]byte, remove []string) er
 
 // ChangeAll is Change of several buckets, all of them at once.
 func (s *Store) ChangeAll(edits ...Edit) error {
-	if !slices.ContainsFunc(edits, func(e Edit) bool { return len(e.Put) > 0 || len(e.Remove) > 0 && s.database != nil }) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	there := s.database.Load() != nil
+	if !slices.ContainsFunc(edits, func(e Edit) bool { return len(e.Put) > 0 || len(e.Remove) > 0 && there }) {
 		return nil
 	}
-	if s.database == nil {
+	if !there {
 		if err := s.make(); err != nil {
 			return err
 		}
@@ -135,7 +142,7 @@ func (s *Store) ChangeAll(edits ...Edit) error {
 		return err
 	}
 	err := guarded(func() error {
-		return s.database.Update(func(tx *bolt.Tx) error {
+		return s.database.Load().Update(func(tx *bolt.Tx) error {
 			for _, e := range edits {
 				if err := e.apply(tx); err != nil {
 					return fmt.Errorf("keep %s: %w", e.Bucket, err)
@@ -152,18 +159,23 @@ func (s *Store) ChangeAll(edits ...Edit) error {
 
 // beWritable opens the file anew where it could only be read until now.
 func (s *Store) beWritable() error {
-	if !s.database.IsReadOnly() {
+	readable := s.database.Load()
+	if !readable.IsReadOnly() {
 		return nil
 	}
 	file, err := s.openFile(s.path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
-	if err := errors.Join(file.Close(), s.database.Close()); err != nil {
+	if err := errors.Join(file.Close(), readable.Close()); err != nil {
 		return fmt.Errorf("close %s: %w", s.path, err)
 	}
 	if err := s.open(false); err != nil {
-		return errors.Join(err, s.open(true))
+		again := s.open(true)
+		if again != nil {
+			s.database.Store(nil)
+		}
+		return errors.Join(err, again)
 	}
 	return nil
 }
@@ -184,11 +196,12 @@ func (e Edit) apply(tx *bolt.Tx) error {
 
 // Each calls visit for every entry of a bucket, until it returns an error.
 func (s *Store) Each(bucket string, visit func(key string, value []byte) error) error {
-	if s.database == nil {
+	database := s.database.Load()
+	if database == nil {
 		return nil
 	}
 	err := guarded(func() error {
-		return s.database.View(func(tx *bolt.Tx) error {
+		return database.View(func(tx *bolt.Tx) error {
 			b := tx.Bucket([]byte(bucket))
 			if b == nil {
 				return nil
@@ -204,8 +217,13 @@ func (s *Store) Each(bucket string, visit func(key string, value []byte) error) 
 
 // Close closes the file. A nil Store has none.
 func (s *Store) Close() error {
-	if s == nil || s.database == nil {
+	if s == nil {
 		return nil
 	}
-	return s.database.Close()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if database := s.database.Load(); database != nil {
+		return database.Close()
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -190,12 +191,53 @@ func TestDiskThatIsFull(t *testing.T) {
 	if err := errors.Join(s.Change("bucket", put, nil), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.database = nil
+	s.database.Store(nil)
 	s.openFile = func(string, int, os.FileMode) (*os.File, error) { return nil, syscall.EIO }
 	if err := s.Change("bucket", put, nil); !errors.Is(err, syscall.EIO) {
 		t.Errorf("it was changed: %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("it is gone: %v", err)
+	}
+}
+
+// Several who write at once make one file, and open one that could only be read once for all.
+func TestWritersOpenTheFileTogether(t *testing.T) {
+	t.Parallel()
+	for _, there := range []bool{false, true} {
+		path, refused := filepath.Join(t.TempDir(), "a.db"), syscall.Errno(0)
+		if there {
+			fullStore(t, path)
+			refused = syscall.EROFS
+		}
+		s, err := openWith(path, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			if refused != 0 && flag != os.O_RDONLY {
+				return nil, &os.PathError{Op: "open", Path: path, Err: refused}
+			}
+			return os.OpenFile(path, flag, mode)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused = 0
+		var writers sync.WaitGroup
+		for i := range 4 {
+			writers.Go(func() {
+				if err := s.Change("bucket", map[string][]byte{fmt.Sprintf("new %d", i): []byte("1")}, nil); err != nil {
+					t.Errorf("there %t: %v", there, err)
+				}
+			})
+		}
+		writers.Wait()
+		before := 0
+		if there {
+			before = 1000
+		}
+		if n := len(contents(t, s)); n != before+4 {
+			t.Errorf("there %t: it has %d entries", there, n)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
