@@ -144,7 +144,8 @@ func (s *Service) apply(now time.Time) {
 			s.promised = s.judged.promises
 		}
 	}
-	s.at.Store(&s.judged.at)
+	at := s.judged.at
+	s.at.Store(&at)
 	for _, w := range s.judged.weak {
 		if !w.Unknown {
 			s.tell(w.Host, w.Address, w.Can, false)
