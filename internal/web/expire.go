@@ -11,11 +11,11 @@ import (
 // mostExpired are done at a time, while what has just come waits.
 const mostExpired = 32
 
-// expire ends what has waited too long, and forgets what is over. It reports whether there is more to do.
-func (t *table) expire(now model.Instant) (more bool, err error) {
+// expire ends what had waited too long by then, and forgets what was over. It reports whether there is more of that to do.
+func (t *table) expire(then, now model.Instant) (more bool, err error) {
 	t.early.expire(now)
 	for range mostExpired {
-		c := t.due(now)
+		c := t.due(then)
 		if c == nil {
 			return false, err
 		}
@@ -38,18 +38,19 @@ func (t *table) expire(now model.Instant) (more bool, err error) {
 	return true, err
 }
 
-// due is one whose time is over. In each list that is the first, if any: however many wait, looking costs the same.
-func (t *table) due(now model.Instant) *connection {
-	if c := oldest(&t.reading); c != nil && now.Sub(c.began) >= time.Duration(t.patience()) {
+// due is one whose time was over by then. In each list that is the first, if any: however many wait, looking costs the same.
+// Those that have opened are first: they take the least time, and the data plane keeps their order so long.
+func (t *table) due(then model.Instant) *connection {
+	if c := oldest(&t.ordering); c != nil && !then.Before(c.until.Add(orderTime-restTime)) {
 		return c
 	}
-	if c := oldest(&t.connecting); c != nil && !now.Before(c.until) {
+	if c := oldest(&t.reading); c != nil && then.Sub(c.began) >= time.Duration(t.patience()) {
 		return c
 	}
-	if c := oldest(&t.ordering); c != nil && !now.Before(c.until.Add(orderTime-restTime)) {
+	if c := oldest(&t.connecting); c != nil && !then.Before(c.until) {
 		return c
 	}
-	if c := oldest(&t.resting); c != nil && !now.Before(c.until) {
+	if c := oldest(&t.resting); c != nil && !then.Before(c.until) {
 		return c
 	}
 	return nil

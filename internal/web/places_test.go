@@ -18,7 +18,7 @@ import (
 // says has a client say something, after so many octets.
 func (b *bed) says(client netip.AddrPort, kind datapath.WebEventKind, offset uint32, data string) {
 	b.t.Helper()
-	e := datapath.WebEvent{Kind: kind, Flow: flowOf(client), Frame: frame(flowOf(client), offset, data), At: b.now}
+	e := datapath.WebEvent{Kind: kind, Flow: flowOf(client), Begun: begun, Frame: frame(flowOf(client), offset, data), At: b.now}
 	if err := b.hear(&e); err != nil {
 		b.t.Fatal(err)
 	}
@@ -209,13 +209,44 @@ func TestManyAreLateAtATime(t *testing.T) {
 	}
 	b.now = b.now.Add(3 * time.Second)
 	for left := 2 * mostExpired; left >= 0; left -= mostExpired {
-		more, err := b.expire(b.now)
+		more, err := b.expire(b.now, b.now)
 		if err != nil || !more || b.waiting() != left {
 			t.Fatalf("%d wait of %d, more %t: %v", b.waiting(), left, more, err)
 		}
 	}
-	if more, err := b.expire(b.now); more || err != nil || b.resting.Len() != 3*mostExpired {
+	if more, err := b.expire(b.now, b.now); more || err != nil || b.resting.Len() != 3*mostExpired {
 		t.Errorf("more %t, %v, %d rest", more, err, b.resting.Len())
+	}
+}
+
+// How long a name may take holds for those that wait for theirs, too.
+func TestPatienceOfAReload(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.says(visitor, datapath.WebFirst, 0, "GET")
+	b.now = b.now.Add(2 * time.Second)
+	b.expires()
+	if b.waiting() != 1 {
+		t.Error("it is late before its time")
+	}
+	b.patience = func() int64 { return int64(2 * time.Second) }
+	b.expires()
+	if b.waiting() != 0 {
+		t.Error("it waits")
+	}
+}
+
+// What has opened gives way to others, too, where it has all places.
+func TestOpenOnesGiveWay(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.most = 4
+	for i := range b.most + 1 {
+		b.says(crowd(256*i), datapath.WebFirst, 0, request)
+		b.says(crowd(256*i), datapath.WebOpened, 0, "")
+	}
+	if b.counts.Full != 0 || b.counts.Opened != uint64(b.most)+1 {
+		t.Errorf("%+v", b.counts)
 	}
 }
 
@@ -238,7 +269,7 @@ func TestDataPlaneWithoutRoom(t *testing.T) {
 	}
 	b.table.kernel = b.kernel
 	b.hears(first(request), "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
-	if b.host[www.Addr()] != 1 {
-		t.Errorf("its host has %d", b.host[www.Addr()])
+	if b.host[www.Addr()] != 1 || b.connecting.Len() != 1 || b.reading.Len() != 0 {
+		t.Errorf("its host has %d, %d are connecting, %d are read", b.host[www.Addr()], b.connecting.Len(), b.reading.Len())
 	}
 }

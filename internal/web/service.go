@@ -110,18 +110,19 @@ func (s *Service) beat(ctx context.Context, plane Plane) {
 			alive()
 			s.tellPressure(datapath.Now())
 		case <-expire.C:
-			for s.expire() {
+			for then := datapath.Now(); s.expire(then); { // what becomes due meanwhile waits, as the data plane wants to hear of us
 			}
 		}
 	}
 }
 
-// expire ends some of what has waited too long, and reports whether there is more.
-func (s *Service) expire() bool {
+// expire ends some of what had waited too long by then, and reports whether there is more.
+func (s *Service) expire(then model.Instant) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	more, err := s.table.expire(datapath.Now())
-	s.warn(errors.Join(err, s.quic.expire(datapath.Now())))
+	now := datapath.Now()
+	more, err := s.table.expire(then, now)
+	s.warn(errors.Join(err, s.quic.expire(now)))
 	return more
 }
 

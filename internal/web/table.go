@@ -1,6 +1,7 @@
 package web
 
 import (
+	"container/list"
 	"errors"
 	"net/netip"
 
@@ -256,12 +257,14 @@ func (t *table) makeRoom(source netip.Addr, now model.Instant) (bool, error) {
 	}
 	full := func() bool { return len(t.all) >= t.most }
 	var err error
-	for full() && t.resting.Len() > 0 {
-		err = errors.Join(err, t.forget(t.resting.Front().Value.(*connection)))
+	for _, of := range []*list.List{&t.resting, &t.ordering} {
+		for full() && of.Len() > 0 {
+			err = errors.Join(err, t.forget(oldest(of)))
+		}
 	}
-	for (full() || t.octets >= mostOctets) && t.reading.Len() > 0 {
-		c := t.reading.Front().Value.(*connection)
-		if now.Sub(c.began) < leastPatience {
+	for full() || t.octets >= mostOctets {
+		c := oldest(&t.reading)
+		if c == nil || now.Sub(c.began) < leastPatience {
 			break
 		}
 		t.leave(c)

@@ -118,7 +118,7 @@ func (b *bed) expires() {
 	b.t.Helper()
 	for more := true; more; {
 		var err error
-		if more, err = b.expire(b.now); err != nil {
+		if more, err = b.expire(b.now, b.now); err != nil {
 			b.t.Fatal(err)
 		}
 	}
