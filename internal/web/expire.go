@@ -13,24 +13,20 @@ const mostExpired = 32
 
 // expire ends what had waited too long by then, and forgets what was over. It reports whether there is more of that to do.
 func (t *table) expire(then, now model.Instant) (more bool, err error) {
-	t.early.expire(now)
 	for range mostExpired {
 		c := t.due(then)
 		if c == nil {
+			t.early.expire(now)
 			return false, err
 		}
-		switch c.phase {
-		case phaseReading:
+		switch c.in {
+		case &t.reading:
 			err = errors.Join(err, t.end(c, now, reasonLate, nil))
-		case phaseConnecting:
+		case &t.connecting:
 			err = errors.Join(err, t.end(c, now, reasonRefused, nil))
-		case phaseOpen:
-			if c.in == &t.ordering {
-				t.queue(c, &t.resting)
-				err = errors.Join(err, t.settle(c))
-				continue
-			}
-			fallthrough
+		case &t.ordering:
+			t.queue(c, &t.resting)
+			err = errors.Join(err, t.settle(c))
 		default:
 			err = errors.Join(err, t.forget(c))
 		}

@@ -122,7 +122,10 @@ func (s *Service) expire(then model.Instant) bool {
 	defer s.mutex.Unlock()
 	now := datapath.Now()
 	more, err := s.table.expire(then, now)
-	s.warn(errors.Join(err, s.quic.expire(now)))
+	if !more {
+		err = errors.Join(err, s.quic.expire(now))
+	}
+	s.warn(err)
 	return more
 }
 
