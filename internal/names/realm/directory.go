@@ -20,7 +20,7 @@ func (d *Realm) Find(name model.Name) (nameserver.Entry, bool) {
 	if s := entry.Service; s != nil {
 		found.Ports = s.Ports
 		if s.Web {
-			found.Web, found.WebTTL = d.WebAddress(s.Owner), d.webTTL
+			found.Web, found.WebTTL = d.webPlace(s.Owner)
 		}
 	}
 	return found, true

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -15,9 +16,10 @@ import (
 	"github.com/realmgate/realmgate/internal/registry"
 )
 
-// Placement says at which of the web addresses the web names of a host are answered; the zero value: it does not know.
-// It is asked with each question, by many at a time, and may change its mind: the old address is good for those who have it.
-type Placement func(host model.Name) netip.Addr
+// Placement says at which of the web addresses the web names of a host are answered, the zero value where it does not know, and
+// whether it is sure of that. It is asked with each question, by many at a time, and may change its mind: the old address is
+// good for those who have it.
+type Placement func(host model.Name) (at netip.Addr, sure bool)
 
 // Placed is the same realm with another placement. Without one all hosts are at the first web address.
 func (d *Realm) Placed(p Placement) *Realm {
@@ -26,17 +28,32 @@ func (d *Realm) Placed(p Placement) *Realm {
 	return &placed
 }
 
+// unsureTTL is for how long names are answered whose place is not sure: browsers would bring the requests of one host to another
+// by what they remember (RFC 9113 section 9.1.1).
+const unsureTTL = 10 * time.Second
+
 // WebAddress is where the web names of a host are answered, the zero value where there is no web address.
 func (d *Realm) WebAddress(host model.Name) netip.Addr {
+	at, _ := d.webPlace(host)
+	return at
+}
+
+// webPlace is the same, and for how long the answer is good.
+func (d *Realm) webPlace(host model.Name) (at netip.Addr, ttl time.Duration) {
 	if len(d.webAddresses) == 0 {
-		return netip.Addr{}
+		return netip.Addr{}, 0
 	}
-	if d.placement != nil {
-		if at := d.placement(host); slices.Contains(d.webAddresses, at) { // which may be one of another configuration
-			return at
-		}
+	if d.placement == nil {
+		return d.webAddresses[0], d.webTTL
 	}
-	return d.webAddresses[0]
+	at, sure := d.placement(host)
+	if !slices.Contains(d.webAddresses, at) { // it may be one of another configuration
+		at, sure = d.webAddresses[0], false
+	}
+	if !sure {
+		return at, min(unsureTTL, d.webTTL)
+	}
+	return at, d.webTTL
 }
 
 // WebTarget is where a connection to a web name goes.

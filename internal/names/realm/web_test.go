@@ -201,15 +201,22 @@ func TestFindSaysWhatIsWeb(t *testing.T) {
 	}
 }
 
-// All names of a host are at the address that its placement says, if that is a web address still.
+// All names of a host are at the address that its placement says, if that is a web address still. What is not sure is not
+// remembered for long.
 func TestPlacement(t *testing.T) {
 	r, _ := webRealm(t, webText)
-	placed := r.Placed(func(host model.Name) netip.Addr {
-		return map[model.Name]netip.Addr{"hostb.foo.example.": second, "hosta.foo.example.": netip.MustParseAddr("198.18.0.99")}[host]
-	})
-	for name, want := range map[model.Name]netip.Addr{"hostb.foo.example.": second, "www.foo.example.": first, "x.shop.foo.example.": first} {
-		if entry, _ := placed.Find(name); entry.Web != want {
-			t.Errorf("%s is at %s, want %s", name, entry.Web, want)
+	for _, sure := range []bool{true, false} {
+		placed := r.Placed(func(host model.Name) (netip.Addr, bool) {
+			return map[model.Name]netip.Addr{"hostb.foo.example.": second, "hosta.foo.example.": netip.MustParseAddr("198.18.0.99")}[host], sure
+		})
+		for name, want := range map[model.Name]netip.Addr{"hostb.foo.example.": second, "www.foo.example.": first, "x.shop.foo.example.": first} {
+			ttl := unsureTTL
+			if sure && want == second {
+				ttl = time.Minute
+			}
+			if entry, _ := placed.Find(name); entry.Web != want || entry.WebTTL != ttl {
+				t.Errorf("%s is at %s for %v, want %s for %v", name, entry.Web, entry.WebTTL, want, ttl)
+			}
 		}
 	}
 	if got := r.WebAddress("hostb.foo.example."); got != first {
@@ -226,7 +233,7 @@ func TestPlacement(t *testing.T) {
 
 func TestWebServicesAreListed(t *testing.T) {
 	r, _ := webRealm(t, webText)
-	r = r.Placed(func(model.Name) netip.Addr { return second })
+	r = r.Placed(func(model.Name) (netip.Addr, bool) { return second, true })
 	var got []string
 	for _, row := range r.WebServices(api.Filter{}) {
 		got = append(got, row.Service+" "+row.Host+" "+row.Address.String())

@@ -164,6 +164,12 @@ func (k *known) isAsked(host model.Name) bool {
 	return slices.ContainsFunc(k.endpoints[host], func(to netip.AddrPort) bool { return !k.of[to].asked.IsZero() || !k.of[to].until.IsZero() })
 }
 
+// isSure reports whether a host will hardly move: there is no other web address, it was at its own before, or its certificates
+// are known.
+func (k *known) isSure(host model.Name) bool {
+	return len(k.addresses) == 1 || k.placed[host] == k.at[host] || k.isKnown(host)
+}
+
 // isKnown reports whether all of a host's endpoints have answered once.
 func (k *known) isKnown(host model.Name) bool {
 	return !slices.ContainsFunc(k.endpoints[host], func(to netip.AddrPort) bool { return !k.of[to].known })

@@ -70,6 +70,7 @@ type known struct {
 	endpoints map[model.Name][]netip.AddrPort
 	order     []netip.AddrPort // of the configuration
 	at        map[model.Name]netip.Addr
+	placed    map[model.Name]netip.Addr // where an earlier daemon had them
 	asking    int
 	random    func() float64 // 0 to 1
 }

@@ -27,6 +27,8 @@ type Plane interface {
 type Options struct {
 	// Plane is there once a configuration is in force.
 	Plane func() Plane
+	// Store keeps what is known of hosts. It is there before Read and Run.
+	Store func() Store
 	// Events hears of each host and each pair of hosts once, until it is over or changes.
 	Events interface{ Emit(event.Event) }
 	Dial   Dial // nil: from this machine
@@ -37,7 +39,9 @@ type Options struct {
 type Service struct {
 	Options
 	changed chan struct{} // something is to be asked, or may be
-	at      atomic.Pointer[map[model.Name]netip.Addr]
+	at      atomic.Pointer[map[model.Name]Place]
+	written map[string][]byte // what the store has, by keep alone
+	failed  bool              // keep, the last time
 
 	mutex    sync.Mutex // guards what follows
 	known    known
@@ -45,6 +49,14 @@ type Service struct {
 	promised map[netip.Addr]datapath.WebPromise // in the data plane
 	told     map[model.Name]datapath.WebPromise // of weak hosts
 	shared   map[Shared]bool                    // that were told
+	unkept   bool                               // the store has it otherwise
+}
+
+// Place is where the names of a host are answered.
+type Place struct {
+	At netip.Addr // the web address
+	// Sure says that the host is there for long: it was there before, or its certificates are known.
+	Sure bool
 }
 
 // New makes a service that knows no hosts.
@@ -69,19 +81,21 @@ func (s *Service) Prepare(hosts []Host, addresses []netip.Addr) lifecycle.Change
 	}}
 }
 
-// At is the web address of a host, the zero value for one that is not known.
-func (s *Service) At(host model.Name) netip.Addr {
+// At is the place of a host, the zero value for one that is not known.
+func (s *Service) At(host model.Name) Place {
 	if at := s.at.Load(); at != nil {
 		return (*at)[host]
 	}
-	return netip.Addr{}
+	return Place{}
 }
 
 // Run asks them until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var asking sync.WaitGroup
 	defer asking.Wait()
+	defer s.keep()
 	for {
+		s.keep()
 		s.mutex.Lock()
 		ask, again := s.known.next(time.Now())
 		s.mutex.Unlock()
@@ -132,11 +146,15 @@ func (s *Service) Weak(host model.Name, to netip.AddrPort, via netip.Addr, can d
 	}
 	s.tell(host, via, s.known.promises(host, now), true)
 	s.apply(now)
+	s.unkept = true
+	s.wake()
 }
 
 // apply does what follows of what is known. First the promises: a host is then nowhere where more was promised.
 func (s *Service) apply(now time.Time) {
+	before := s.known.at
 	s.judged = s.known.judge(now)
+	s.unkept = s.unkept || !maps.Equal(before, s.judged.at)
 	if !maps.Equal(s.judged.promises, s.promised) {
 		if err := s.Plane().SetWebPromises(s.judged.promises); err != nil {
 			s.Log.Error("web promises not in force", "error", err)
@@ -144,8 +162,11 @@ func (s *Service) apply(now time.Time) {
 			s.promised = s.judged.promises
 		}
 	}
-	at := s.judged.at
-	s.at.Store(&at)
+	places := make(map[model.Name]Place, len(s.judged.at))
+	for host, at := range s.judged.at {
+		places[host] = Place{at, s.known.isSure(host)}
+	}
+	s.at.Store(&places)
 	for _, w := range s.judged.weak {
 		if !w.Unknown {
 			s.tell(w.Host, w.Address, w.Can, false)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -27,6 +28,27 @@ type bed struct {
 	promises map[netip.Addr]datapath.WebPromise
 	set      int // times that promises were made
 	fault    error
+	disk     map[string][]byte
+}
+
+func (b *bed) Change(_ string, put map[string][]byte, remove []string) error {
+	if b.fault != nil {
+		return b.fault
+	}
+	maps.Copy(b.disk, put)
+	for _, key := range remove {
+		delete(b.disk, key)
+	}
+	return nil
+}
+
+func (b *bed) Each(_ string, visit func(string, []byte) error) error {
+	for key, value := range b.disk {
+		if err := visit(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *bed) SetWebPromises(p map[netip.Addr]datapath.WebPromise) error {
@@ -41,9 +63,21 @@ func (b *bed) Emit(e event.Event) { b.events <- e }
 
 // newBed has as many hosts as certificates, and the names in these.
 func newBed(t *testing.T, addresses int, certificates ...[]string) *bed {
-	b := &bed{t: t, at: map[string]netip.AddrPort{}, events: make(chan event.Event, 100)}
+	b := &bed{t: t, at: map[string]netip.AddrPort{}, disk: map[string][]byte{}, events: make(chan event.Event, 100)}
+	b.begins()
+	for i, names := range certificates {
+		e := endpointOf(i)
+		b.at[e.To.String()] = serve(t, shows(t, map[string]*tls.Certificate{e.Names[0]: certificateFor(t, names...)}))
+	}
+	b.follows(len(certificates), addresses)
+	return b
+}
+
+// begins has a new daemon begin.
+func (b *bed) begins() {
+	b.t.Helper()
 	b.Service = New(Options{
-		Plane: func() Plane { return b }, Events: b, Log: slog.New(slog.DiscardHandler),
+		Plane: func() Plane { return b }, Store: func() Store { return b }, Events: b, Log: slog.New(slog.DiscardHandler),
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if to, is := b.at[address]; is {
 				return new(net.Dialer).DialContext(ctx, network, to.String())
@@ -51,12 +85,9 @@ func newBed(t *testing.T, addresses int, certificates ...[]string) *bed {
 			return nil, errors.New("refused")
 		},
 	})
-	for i, names := range certificates {
-		e := endpointOf(i)
-		b.at[e.To.String()] = serve(t, shows(t, map[string]*tls.Certificate{e.Names[0]: certificateFor(t, names...)}))
+	if err := b.Read(); err != nil {
+		b.t.Error(err)
 	}
-	b.follows(len(certificates), addresses)
-	return b
 }
 
 func (b *bed) follows(hosts, addresses int) {
@@ -105,11 +136,11 @@ func TestServicePlacesAndPromises(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, 2, []string{"www.h0.example", "*.h1.example"}, []string{"www.h1.example"})
 	addresses := addressesOf(2)
-	if b.At("h0.example.") != addresses[0] || b.At("h1.example.") != addresses[0] || b.At("other.") != (netip.Addr{}) {
-		t.Errorf("before: %s, %s", b.At("h0.example."), b.At("h1.example."))
+	if b.At("h0.example.").At != addresses[0] || b.At("h1.example.").At != addresses[0] || b.At("other.") != (Place{}) {
+		t.Errorf("before: %s, %s", b.At("h0.example.").At, b.At("h1.example.").At)
 	}
 	b.asks()
-	if at0, at1 := b.At("h0.example."), b.At("h1.example."); at0 == at1 || !slices.Contains(addresses, at0) || !slices.Contains(addresses, at1) {
+	if at0, at1 := b.At("h0.example.").At, b.At("h1.example.").At; at0 == at1 || !slices.Contains(addresses, at0) || !slices.Contains(addresses, at1) {
 		t.Errorf("at %s and %s", at0, at1)
 	}
 	for _, a := range addresses {
@@ -121,10 +152,10 @@ func TestServicePlacesAndPromises(t *testing.T) {
 	b.warns()
 	rows := b.Rows(api.Filter{})
 	if len(rows) != 2 || rows[0].Host != "h0.example." || rows[0].State != api.WebAsked || rows[0].MSS < 1460 || !rows[0].Scale || rows[0].Asked.IsZero() ||
-		fmt.Sprint(rows[0].Certificate) != "[www.h0.example. *.h1.example.]" || rows[0].Address != b.At("h0.example.") || len(rows[0].Ports) != 1 {
+		fmt.Sprint(rows[0].Certificate) != "[www.h0.example. *.h1.example.]" || rows[0].Address != b.At("h0.example.").At || len(rows[0].Ports) != 1 {
 		t.Errorf("%+v", rows)
 	}
-	if rows := b.Rows(api.Filter{Address: b.At("h1.example.")}); len(rows) != 1 || rows[0].Host != "h1.example." {
+	if rows := b.Rows(api.Filter{Address: b.At("h1.example.").At}); len(rows) != 1 || rows[0].Host != "h1.example." {
 		t.Errorf("%+v", rows)
 	}
 

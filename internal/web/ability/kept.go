@@ -1,0 +1,152 @@
+package ability
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// bucket of the store's file. Its keys are names of hosts.
+const bucket = "web hosts"
+
+// Store keeps what outlives a restart. *store.Store is one.
+type Store interface {
+	Change(bucket string, put map[string][]byte, remove []string) error
+	Each(bucket string, visit func(key string, value []byte) error) error
+}
+
+// kept is a host on the disk: where its names were answered, which resolvers and browsers remember, and what it could do for
+// clients.
+type kept struct {
+	At    netip.Addr  `json:"at"` // the web address
+	Heard []keptHeard `json:"heard,omitempty"`
+}
+
+// keptHeard is the least that an endpoint could do for a client.
+type keptHeard struct {
+	To         netip.AddrPort           `json:"to"`
+	MSS        uint16                   `json:"mss"` // octets
+	SACK       bool                     `json:"sack"`
+	Timestamps bool                     `json:"timestamps"`
+	Until      time.Time                `json:"until"`
+	Via        map[netip.Addr]time.Time `json:"via"`
+}
+
+// Read takes up what the store has of an earlier daemon's hosts. It is to be called once, before the first change.
+func (s *Service) Read() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	k := &s.known
+	k.at, k.of, k.placed = map[model.Name]netip.Addr{}, map[netip.AddrPort]*record{}, map[model.Name]netip.Addr{}
+	var faults []error
+	places := map[model.Name]Place{}
+	s.written = map[string][]byte{}
+	err := s.Store().Each(bucket, func(key string, value []byte) error {
+		s.written[key] = slices.Clone(value) // which is the store's own
+		var host kept
+		if err := json.Unmarshal(value, &host); err != nil {
+			faults = append(faults, fmt.Errorf("%q: %w", key, err))
+			return nil
+		}
+		k.restore(model.Name(key), &host)
+		places[model.Name(key)] = Place{host.At, true}
+		return nil
+	})
+	s.at.Store(&places)
+	return errors.Join(err, errors.Join(faults...))
+}
+
+func (k *known) restore(host model.Name, from *kept) {
+	k.at[host], k.placed[host] = from.At, from.At
+	for _, h := range from.Heard {
+		k.of[h.To] = &record{
+			heard: datapath.WebPromise{MSS: h.MSS, SACK: h.SACK, Timestamps: h.Timestamps}, until: h.Until, via: maps.Clone(h.Via),
+		}
+		if k.of[h.To].via == nil {
+			k.of[h.To].via = map[netip.Addr]time.Time{}
+		}
+	}
+}
+
+// keeps is what the disk is to have.
+func (k *known) keeps(now time.Time) (map[string][]byte, error) {
+	all := make(map[string][]byte, len(k.hosts))
+	for i := range k.hosts {
+		host := k.hosts[i].Name
+		one := kept{At: k.at[host]}
+		for _, to := range k.endpoints[host] {
+			if r := k.of[to]; now.Before(r.until) {
+				one.Heard = append(one.Heard, keptHeard{to, r.heard.MSS, r.heard.SACK, r.heard.Timestamps, r.until.Round(0), r.viaNow(now)})
+			}
+		}
+		if !one.At.IsValid() {
+			continue
+		}
+		value, err := json.Marshal(one)
+		if err != nil {
+			return nil, err
+		}
+		all[string(host)] = value
+	}
+	return all, nil
+}
+
+// viaNow are the web addresses at which it still matters what was heard, by the wall clock.
+func (r *record) viaNow(now time.Time) map[netip.Addr]time.Time {
+	via := map[netip.Addr]time.Time{}
+	for a, until := range r.via {
+		if now.Before(until) {
+			via[a] = until.Round(0)
+		}
+	}
+	return via
+}
+
+// keep writes what has changed. What fails is told once, and tried again with the next answer of a host.
+func (s *Service) keep() {
+	s.mutex.Lock()
+	if !s.unkept {
+		s.mutex.Unlock()
+		return
+	}
+	all, err := s.known.keeps(time.Now())
+	s.unkept = false
+	s.mutex.Unlock()
+	if err == nil {
+		err = s.write(all)
+	}
+	if err != nil {
+		s.mutex.Lock()
+		s.unkept = true
+		s.mutex.Unlock()
+		if !s.failed {
+			s.Log.Error("web hosts not kept", "hint", "after a restart they may be at other web addresses", "error", err)
+		}
+	}
+	s.failed = err != nil
+}
+
+// write has the store know these, and no others.
+func (s *Service) write(all map[string][]byte) error {
+	put, remove := maps.Clone(all), []string(nil)
+	for host, value := range s.written {
+		if now, stays := all[host]; !stays {
+			remove = append(remove, host)
+		} else if bytes.Equal(now, value) {
+			delete(put, host)
+		}
+	}
+	if err := s.Store().Change(bucket, put, remove); err != nil {
+		return err
+	}
+	s.written = all
+	return nil
+}
