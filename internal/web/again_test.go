@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -28,28 +29,31 @@ func TestLaterSegmentThatPassesForTheFirst(t *testing.T) {
 		t.Errorf("%+v", b.counts)
 	}
 	// Another connection by the same port has a cookie of its own.
-	anew := datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), 100, request, func(p *packets.Packet) { p.TCP.Acknowledge++ })}
-	b.hears(anew, "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
+	b.hears(anew(request), "forget", "answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request))
 }
+
+// anew is another connection by the same port: its first number is another, and so is its cookie.
+func anew(data string) datapath.WebEvent {
+	return datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), anewAt, data,
+		func(p *packets.Packet) { p.TCP.Acknowledge++ })}
+}
+
+const anewAt = 5000 // octets on
 
 // A client begins anew by the same port, whatever has become of the connection before: its name is read, and what is heard of
 // that one is of no other.
 func TestPortAgain(t *testing.T) {
 	t.Parallel()
-	const later = 5000 // octets on, as its first number is another, and so is its cookie
-	again := func(data string) datapath.WebEvent {
-		return datapath.WebEvent{Kind: datapath.WebFirst, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), later, data,
-			func(p *packets.Packet) { p.TCP.Acknowledge++ })}
-	}
 	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", request)}
 	for name, c := range map[string]struct {
 		events []datapath.WebEvent
 		left   uint64
+		told   bool // the data plane was told something of it
 	}{
-		"while its name is read":      {[]datapath.WebEvent{first("GET")}, 1},
-		"while its host is asked":     {[]datapath.WebEvent{first(request)}, 1},
-		"when it is open":             {[]datapath.WebEvent{first(request), about(datapath.WebOpened, "")}, 0},
-		"when it has come to nothing": {[]datapath.WebEvent{first(strange)}, 1},
+		"while its name is read":      {[]datapath.WebEvent{first("GET")}, 1, false},
+		"while its host is asked":     {[]datapath.WebEvent{first(request)}, 1, true},
+		"when it is open":             {[]datapath.WebEvent{first(request), about(datapath.WebOpened, "")}, 0, true},
+		"when it has come to nothing": {[]datapath.WebEvent{first(strange)}, 1, true},
 	} {
 		b := newBed(t)
 		for _, e := range c.events {
@@ -59,9 +63,13 @@ func TestPortAgain(t *testing.T) {
 			}
 		}
 		b.kernel.did = nil
-		b.hears(again(request), connects...)
-		if a := b.kernel.answers[flowOf(visitor)]; a.Begun != begun+later {
-			t.Errorf("%s: what is said is of %d, want %d", name, a.Begun, begun+later)
+		want := connects
+		if c.told {
+			want = append([]string{"forget"}, connects...)
+		}
+		b.hears(anew(request), want...)
+		if a := b.kernel.answers[flowOf(visitor)]; a.Begun != begun+anewAt {
+			t.Errorf("%s: what is said is of %d, want %d", name, a.Begun, begun+anewAt)
 		}
 		for _, kind := range []datapath.WebEventKind{datapath.WebOpened, datapath.WebRefused, datapath.WebWeak} {
 			b.hears(about(kind, "drop_host_refused"))
@@ -70,11 +78,33 @@ func TestPortAgain(t *testing.T) {
 			t.Errorf("%s: %+v", name, b.table)
 		}
 		e := about(datapath.WebOpened, "")
-		e.Begun += later
+		e.Begun += anewAt
 		b.hears(e, fmt.Sprintf("replay %q x1", request))
 		b.waits(time.Second, "forget")
 		if len(b.all)+len(b.source)+len(b.network)+len(b.host)+b.octets != 0 {
 			t.Errorf("%s: left are %+v", name, b.table)
 		}
+	}
+}
+
+// Who has no place for another connection by the same port leaves nothing of the one before in the data plane.
+func TestPortAgainWithoutRoom(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.hears(first(strange), "answer  drop_name_unknown", fmt.Sprintf("replay %q x1", strange), "send FIN|PSH|ACK 5001 1040 HTTP/1.1 421 Misdirected Request")
+	for i := range mostOfSource {
+		b.says(netip.AddrPortFrom(visitor.Addr(), uint16(1000+i)), datapath.WebFirst, 0, "GET")
+	}
+	b.hears(anew("GET"), "forget")
+	if len(b.kernel.answers) != 0 || len(b.all) != mostOfSource || b.counts.Full != 1 {
+		t.Errorf("left are %v, %d are known, %+v", b.kernel.answers, len(b.all), b.counts)
+	}
+}
+
+// The data plane's answers are of connections and of attempts by QUIC together.
+func TestRoomOfAnswers(t *testing.T) {
+	t.Parallel()
+	if most := newTable(nil, nil, nil).most + mostAttempts; most > datapath.MaxWebAnswers {
+		t.Errorf("%d may be known, and there are %d answers", most, datapath.MaxWebAnswers)
 	}
 }

@@ -37,7 +37,7 @@ type places struct {
 type share struct{ waiting, octets int }
 
 func newPlaces() places {
-	return places{most: datapath.MaxWebAnswers, source: map[netip.Addr]int{}, network: map[netip.Prefix]share{}, host: map[netip.Addr]int{}}
+	return places{most: datapath.MaxWebAnswers - mostAttempts, source: map[netip.Addr]int{}, network: map[netip.Prefix]share{}, host: map[netip.Addr]int{}}
 }
 
 // take has one more of a source wait.

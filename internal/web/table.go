@@ -90,19 +90,20 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 	if s.Has(ipv4.RST) {
 		return t.reset(c, s, e.At)
 	}
+	var errs error
 	if c != nil && kind == datapath.WebFirst && !c.has(s) {
-		t.replace(c)
+		errs = t.replace(c)
 		c = nil
 	}
-	var errs error
 	again := c != nil && s.Sequence == c.first.Sequence
 	if c == nil {
 		if kind != datapath.WebFirst {
 			t.early.keep(e.Flow, s, e.At)
 			return nil
 		}
-		var room bool
-		if room, errs = t.makeRoom(e.Flow.Source.Addr(), e.At); !room {
+		room, err := t.makeRoom(e.Flow.Source.Addr(), e.At)
+		errs = errors.Join(errs, err)
+		if !room {
 			t.counts.Full++
 			return errs
 		}
@@ -239,14 +240,17 @@ func (t *table) forget(c *connection) error {
 	return t.settle(c)
 }
 
-// replace has one go whose client has begun another by the same port. What was said of it is said of no other.
-func (t *table) replace(c *connection) {
+// replace has one go whose client has begun another by the same port, for which there may be no room. What was said of it is
+// said of no other.
+func (t *table) replace(c *connection) error {
 	if c.phase == phaseReading || c.phase == phaseConnecting {
 		t.leave(c)
 		t.counts.Refused++
 	}
-	t.queue(c, nil)
-	delete(t.all, c.flow)
+	if c.phase == phaseReading { // the data plane has never heard of it
+		c.settled = true
+	}
+	return t.forget(c)
 }
 
 // makeRoom reports whether one more of a source may wait. Where all places are taken, what is over goes, and then who has
