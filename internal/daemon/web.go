@@ -26,12 +26,16 @@ func (g nameServices) newWeb() *web.Service {
 	})
 }
 
-// prepareWeb has SYNs be answered before Run begins, as interfaces are attached before that. It ends sessions whose names do not lead to their hosts any more: also those of an earlier daemon.
+// prepareWeb has SYNs be answered before Run begins, as interfaces are attached before that. It ends connections whose names do
+// not lead to their hosts any more: sessions of an earlier daemon, too.
 func (g nameServices) prepareWeb(d *draft) (change, error) {
 	if !d.wanted.read {
 		return change{}, nil
 	}
 	return change{Commit: g.data.WebHeartbeat, Settle: func() {
+		g.web.Reconsider(func(t web.Target, flow model.Tuple) bool {
+			return d.realm.Leads(t.Number, flow.Protocol, flow.Destination.Port(), t.To)
+		})
 		ended, err := g.data.EndSessions(func(s datapath.Session) bool {
 			return s.Origin == "web" && !d.realm.Leads(s.Name, s.Protocol, s.External.Port(), s.Private)
 		})

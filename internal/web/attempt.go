@@ -27,6 +27,7 @@ type attempt struct {
 	began    model.Instant
 	until    model.Instant // of its phase
 	phase    phase
+	target   Target // of an open one; none of what goes to the session that stands
 }
 
 // begunOf tells connections by the same port apart: how the ID begins that a client has chosen for its host (quic_begun,
@@ -48,6 +49,7 @@ func (a *attempt) add(d ipv4.Packet) (string, error) {
 // open has the datagrams go to their host, in the order in which they came: the first one opens the session. The answer stays
 // until the attempt is forgotten, as a frame that is sent again may take its time.
 func (a *attempt) open(k kernel, now model.Instant, to Target) error {
+	a.target = to
 	return a.again(k, now, datapath.WebAnswer{Begun: a.begun, Host: to.To, Name: to.Number})
 }
 

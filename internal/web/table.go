@@ -205,12 +205,17 @@ func (t *table) settle(c *connection) error {
 	return err
 }
 
-// postpone has a connection of which there are too many at a time begin anew with what its client sends next, but for what
-// came after its first segment: a client that hears nothing sends that one alone (RFC 6298 section 5).
+// postpone has a connection of which there are too many at a time begin anew.
 func (t *table) postpone(c *connection, now model.Instant) error {
 	t.counts.Full++
-	for _, frame := range c.frames[1:] {
-		if list, err := parseSegments(frame.octets, 0); err == nil {
+	return t.anew(c, now)
+}
+
+// anew has a connection begin anew with what its client sends next, but for what came after its first segment: a client that
+// hears nothing sends that one alone (RFC 6298 section 5).
+func (t *table) anew(c *connection, now model.Instant) error {
+	for i, frame := range c.frames {
+		if list, err := parseSegments(frame.octets, 0); i > 0 && err == nil {
 			t.early.keep(c.flow, list[0], now)
 		}
 	}
