@@ -26,7 +26,7 @@ func TestHostsOutliveARestart(t *testing.T) {
 	}
 	weak := datapath.WebPromise{MSS: 1400, SACK: true}
 	at := was["h0.example."].At
-	b.Weak("h0.example.", endpointOf(0).To, at, weak)
+	b.weakens("h0.example.", endpointOf(0).To, at, weak)
 	b.told(event.HostWeak{Host: "h0.example.", Address: at, MSS: 1400, SACK: true, Ended: true})
 	b.keep()
 

@@ -142,20 +142,22 @@ func (k *known) take(e Endpoint, a Answer, now time.Time) (changed bool) {
 	return changed
 }
 
-// hear takes in that an endpoint of a host could do no more for a client of a web address. It reports whether it is of the
-// configuration.
-func (k *known) hear(host model.Name, to netip.AddrPort, via netip.Addr, can datapath.WebPromise, now time.Time) bool {
-	r := k.of[to]
-	if r == nil || !slices.Contains(k.endpoints[host], to) {
-		return false
+// hear takes in that an endpoint of a host could do no more for a client of a web address. It reports whether less is to be
+// promised for that.
+func (k *known) hear(w weakness, now time.Time) (changed bool) {
+	r := k.of[w.to]
+	if r == nil || !slices.Contains(k.endpoints[w.host], w.to) {
+		return false // of another configuration
 	}
+	before, known := r.promise(now), now.Before(r.via[w.via])
+	can := w.can
 	can.MSS = max(can.MSS, leastMSS)
 	if now.Before(r.until) {
 		can = least(can, r.heard)
 	}
 	r.heard, r.until = can, now.Add(heardFor)
-	r.via[via] = r.until
-	return true
+	r.via[w.via] = r.until
+	return !known || r.promise(now) != before
 }
 
 // isHeard reports whether a host is not believed for what it did for clients.

@@ -170,11 +170,11 @@ func TestHeard(t *testing.T) {
 	k.answers(1, all)
 	addresses := addressesOf(3)
 	host, to := k.hosts[1].Name, endpointOf(1).To
-	if k.hear("h0.example.", to, addresses[1], datapath.WebPromise{}, begin) || k.hear("other.", netip.AddrPort{}, addresses[1], datapath.WebPromise{}, begin) {
+	if k.hear(weakness{"h0.example.", to, addresses[1], datapath.WebPromise{}}, begin) || k.hear(weakness{"other.", netip.AddrPort{}, addresses[1], datapath.WebPromise{}}, begin) {
 		t.Error("it hears of what is not there")
 	}
-	k.hear(host, to, addresses[0], datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}, begin)
-	k.hear(host, to, addresses[0], datapath.WebPromise{MSS: 1460, SACK: true}, begin.Add(time.Second))
+	k.hear(weakness{host, to, addresses[0], datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}}, begin)
+	k.hear(weakness{host, to, addresses[0], datapath.WebPromise{MSS: 1460, SACK: true}}, begin.Add(time.Second))
 	k.answers(1, all) // the gateway's own connections are as before
 	want := datapath.WebPromise{MSS: 1400, SACK: true}
 	promises := k.judge(begin.Add(time.Minute)).promises
@@ -295,7 +295,7 @@ func TestHostilesHarmNoOther(t *testing.T) {
 	if p := k.judge(begin.Add(2 * time.Hour)).promises[first]; p.MSS != leastMSS {
 		t.Errorf("promised is %+v", p)
 	}
-	k.hear(hostsOf(1)[0].Name, endpointOf(0).To, first, datapath.WebPromise{MSS: 3}, begin.Add(2*time.Hour))
+	k.hear(weakness{hostsOf(1)[0].Name, endpointOf(0).To, first, datapath.WebPromise{MSS: 3}}, begin.Add(2*time.Hour))
 	if p := k.judge(begin.Add(2 * time.Hour)).promises[first]; p.MSS != leastMSS {
 		t.Errorf("promised is %+v", p)
 	}

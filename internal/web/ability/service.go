@@ -39,6 +39,7 @@ type Options struct {
 type Service struct {
 	Options
 	changed chan struct{} // something is to be asked, or may be
+	weak    chan weakness // what Weak has heard
 	at      atomic.Pointer[map[model.Name]Place]
 	written map[string][]byte // what the store has, by keep alone
 	failed  bool              // keep, the last time
@@ -51,6 +52,17 @@ type Service struct {
 	shared   map[Shared]bool                    // that were told
 	unkept   bool                               // the store has it otherwise
 }
+
+// weakness is what a host did for a client that was to do more.
+type weakness struct {
+	host model.Name
+	to   netip.AddrPort
+	via  netip.Addr // the web address
+	can  datapath.WebPromise
+}
+
+// mostWeak wait to be looked at: who is not heard costs another client its connection, and is heard then.
+const mostWeak = 64
 
 // Place is where the names of a host are answered.
 type Place struct {
@@ -65,7 +77,7 @@ func New(o Options) *Service {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	return &Service{
-		Options: o, changed: make(chan struct{}, 1), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
+		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
 	}
 }
 
@@ -110,6 +122,8 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.changed:
+		case w := <-s.weak:
+			s.hear(w)
 		case <-later:
 		}
 	}
@@ -136,18 +150,25 @@ func (s *Service) wake() {
 	}
 }
 
-// Weak takes in that a host could do less for a client than a web address had promised: so no other is promised that.
+// Weak takes in that a host could do less for a client than a web address had promised: so no other is promised that. It waits
+// for nothing.
 func (s *Service) Weak(host model.Name, to netip.AddrPort, via netip.Addr, can datapath.WebPromise) {
+	select {
+	case s.weak <- weakness{host, to, via, can}:
+	default:
+	}
+}
+
+func (s *Service) hear(w weakness) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	now := time.Now()
-	if !s.known.hear(host, to, via, can, now) {
+	if !s.known.hear(w, now) {
 		return
 	}
-	s.tell(host, via, s.known.promises(host, now), true)
+	s.tell(w.host, w.via, s.known.promises(w.host, now), true)
 	s.apply(now)
 	s.unkept = true
-	s.wake()
 }
 
 // apply does what follows of what is known. First the promises: a host is then nowhere where more was promised.

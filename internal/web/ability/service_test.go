@@ -17,6 +17,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // bed is a service whose hosts are servers of the test, and what it told and promised.
@@ -88,6 +89,12 @@ func (b *bed) begins() {
 	if err := b.Read(); err != nil {
 		b.t.Error(err)
 	}
+}
+
+// weakens has the service hear of a weak host.
+func (b *bed) weakens(host model.Name, to netip.AddrPort, via netip.Addr, can datapath.WebPromise) {
+	b.Weak(host, to, via, can)
+	b.hear(<-b.weak)
 }
 
 func (b *bed) follows(hosts, addresses int) {
@@ -187,27 +194,49 @@ func TestServiceHearsOfWeakHosts(t *testing.T) {
 	b.asks()
 	b.told()
 	address, to := addressesOf(1)[0], endpointOf(0).To
-	b.Weak("h0.example.", to, address, datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true})
+	b.weakens("h0.example.", to, address, datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true})
 	b.told(event.HostWeak{Host: "h0.example.", Address: address, MSS: 1400, SACK: true, Timestamps: true, Ended: true})
 	if p := b.promises[address]; p != (datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}) {
 		t.Errorf("promised is %+v", p)
 	}
 	b.warns("h0.example. has an MSS of 1400, and holds the others at web address 198.18.0.80 back")
-	b.Weak("h0.example.", to, address, datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true})
+	b.weakens("h0.example.", to, address, datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true})
 	b.follows(2, 1)
 	b.asks()
 	b.told()
-	b.Weak("h0.example.", to, address, datapath.WebPromise{MSS: 1460})
+	b.weakens("h0.example.", to, address, datapath.WebPromise{MSS: 1460})
 	b.told(event.HostWeak{Host: "h0.example.", Address: address, MSS: 1400, Ended: true})
-	b.Weak("other.", netip.AddrPort{}, address, datapath.WebPromise{})
+	b.weakens("other.", netip.AddrPort{}, address, datapath.WebPromise{})
 	b.told()
 
 	b.fault = errors.New("no room")
-	b.Weak("h0.example.", to, address, datapath.WebPromise{MSS: 536})
+	b.weakens("h0.example.", to, address, datapath.WebPromise{MSS: 536})
 	b.fault = nil
 	b.follows(2, 1)
 	if b.promises[address].MSS != 536 {
 		t.Errorf("a promise that failed is not made later: %+v", b.promises)
+	}
+}
+
+// However often clients find a host weak, nobody waits for that, and what they find is judged once.
+func TestServiceHearsTheSameOnce(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, 1, []string{"www.h0.example"}, []string{"www.h1.example"})
+	b.asks()
+	can := datapath.WebPromise{MSS: 1400, SACK: true, Timestamps: true}
+	for range 2 * mostWeak {
+		b.Weak("h0.example.", endpointOf(0).To, addressesOf(1)[0], can)
+	}
+	if len(b.weak) != mostWeak {
+		t.Errorf("%d wait", len(b.weak))
+	}
+	set := b.set
+	for range mostWeak {
+		b.hear(<-b.weak)
+		b.promised = nil // a judgement promises anew
+	}
+	if b.set != set+1 {
+		t.Errorf("it was judged %d times", b.set-set)
 	}
 }
 
