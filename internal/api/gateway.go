@@ -166,12 +166,13 @@ type Gauge struct {
 
 // Web counts connections to web addresses, until each is a session. All but Waiting are of this daemon, ever.
 type Web struct {
-	Waiting int    `json:"waiting"` // now, for their names or their hosts
-	Read    uint64 `json:"read"`    // whose name was read
-	Opened  uint64 `json:"opened"`  // that became sessions
-	Refused uint64 `json:"refused"` // that came to nothing, for whatever reason
-	Full    uint64 `json:"full"`    // frames not heard, as their source or all had as many connections waiting as may
-	Again   uint64 `json:"again"`   // frames that came while their host was asked
+	Waiting  int    `json:"waiting"`  // now, for their names or their hosts
+	Read     uint64 `json:"read"`     // whose name was read
+	Opened   uint64 `json:"opened"`   // that became sessions
+	Refused  uint64 `json:"refused"`  // that came to nothing, for whatever reason
+	Full     uint64 `json:"full"`     // frames not heard, as their source or all had as many connections waiting as may
+	Again    uint64 `json:"again"`    // first data that came again while their name was read or their host asked
+	Replayed uint64 `json:"replayed"` // frames that were sent again
 	// Times counts opened ones by how long they took from their first data: up to 0.25, 0.5, 1, 3 and 30 ms, and longer.
 	Times []uint64 `json:"times"`
 }

@@ -108,3 +108,21 @@ func TestRoomOfAnswers(t *testing.T) {
 		t.Errorf("%d may be known, and there are %d answers", most, datapath.MaxWebAnswers)
 	}
 }
+
+// Whose name is read or whose host is asked sends its first data again; other data are new.
+func TestAgainIsCounted(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	half := len(request) / 2
+	for range 2 {
+		b.says(visitor, datapath.WebFirst, 0, request[:half])
+	}
+	b.says(visitor, datapath.WebLater, uint32(half), request[half:])
+	b.says(visitor, datapath.WebFirst, 0, request[:half])
+	b.says(visitor, datapath.WebLater, uint32(len(request)), "more")
+	b.says(visitor, datapath.WebOpened, 0, "")
+	b.says(visitor, datapath.WebFirst, 0, request[:half])
+	if b.counts.Again != 2 || b.counts.Replayed != 2+3+1 {
+		t.Errorf("%+v", b.counts)
+	}
+}

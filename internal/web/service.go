@@ -164,7 +164,7 @@ func (s *Service) Report(status *api.Status) error {
 	if t := s.table; t != nil {
 		status.Web = &api.Web{
 			Waiting: t.waiting() + s.quic.waiting(), Read: t.counts.Read, Opened: t.counts.Opened, Refused: t.counts.Refused,
-			Full: t.counts.Full, Again: t.counts.Again, Times: t.times[:],
+			Full: t.counts.Full, Again: t.counts.Again, Replayed: t.counts.Replayed, Times: t.times[:],
 		}
 	}
 	return nil

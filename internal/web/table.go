@@ -13,11 +13,12 @@ import (
 
 // Counts are of connections since the start.
 type Counts struct {
-	Read    uint64 // whose names were read
-	Opened  uint64 // that became sessions
-	Refused uint64 // that came to nothing, for whatever reason
-	Full    uint64 // frames that were not heard, as too many waited
-	Again   uint64 // frames that came again while their name was read or their host asked
+	Read     uint64 // whose names were read
+	Opened   uint64 // that became sessions
+	Refused  uint64 // that came to nothing, for whatever reason
+	Full     uint64 // frames that were not heard, as too many waited
+	Again    uint64 // first data that came again while their name was read or their host asked
+	Replayed uint64 // frames that were sent again
 }
 
 // table has the connections that are no sessions yet. It does no I/O but what kernel does for it, and reads no clock.
@@ -34,10 +35,23 @@ type table struct {
 }
 
 func newTable(k kernel, find func(string, model.Tuple) (Target, bool), patience func() int64) *table {
-	return &table{
-		kernel: k, find: find, patience: patience, all: map[model.Tuple]*connection{}, places: newPlaces(), early: newEarly(),
+	t := &table{
+		find: find, patience: patience, all: map[model.Tuple]*connection{}, places: newPlaces(), early: newEarly(),
 		weak: func(Target, model.Tuple, datapath.WebPromise) {},
 	}
+	t.kernel = replays{k, &t.counts.Replayed}
+	return t
+}
+
+// replays counts them.
+type replays struct {
+	kernel
+	count *uint64
+}
+
+func (r replays) Replay(ifindex int, frame []byte, times int) error {
+	*r.count += uint64(times) //nolint:gosec // 1 or 2
+	return r.kernel.Replay(ifindex, frame, times)
 }
 
 // hear takes an event in.
@@ -116,6 +130,9 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 	case phaseOver:
 		return nil
 	}
+	if again {
+		t.counts.Again++
+	}
 	err := t.add(c, s)
 	if !again && kind == datapath.WebFirst {
 		for _, later := range t.early.take(c.flow) {
@@ -123,7 +140,6 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 	}
 	if c.phase == phaseConnecting {
-		t.counts.Again++
 		return nil
 	}
 	if err != nil {
