@@ -87,6 +87,17 @@ type kernel interface {
 	Send(ifindex int, frame []byte) error
 }
 
+// replays counts them.
+type replays struct {
+	kernel
+	count *uint64
+}
+
+func (r replays) Replay(ifindex int, frame []byte, times int) error {
+	*r.count += uint64(times) //nolint:gosec // 1 or 2
+	return r.kernel.Replay(ifindex, frame, times)
+}
+
 // begun is its client's first number.
 func (c *connection) begun() uint32 { return c.first.Sequence - 1 }
 

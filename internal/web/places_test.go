@@ -164,6 +164,31 @@ func TestTooManyOfASourceWait(t *testing.T) {
 	}
 }
 
+// A host that does not answer holds no more than its share, and others are called beside it.
+func TestHostHasItsShare(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	for i := range mostOfHost + 1 {
+		b.says(crowd(i), datapath.WebFirst, 0, request)
+	}
+	last := b.kernel.answers[flowOf(crowd(mostOfHost))]
+	if b.connecting.Len() != mostOfHost || b.host[www.Addr()] != mostOfHost || last.Reason != reasonRefused {
+		t.Errorf("%d wait for the host, the next one is told %+v", b.connecting.Len(), last)
+	}
+	other := netip.MustParseAddrPort("10.0.0.101:8080")
+	b.find = func(string, model.Tuple) (Target, bool) { return Target{To: other}, true }
+	b.says(visitor, datapath.WebFirst, 0, request)
+	if to := b.kernel.answers[flowOf(visitor)].Host; to != other {
+		t.Errorf("another host is called at %s", to)
+	}
+	b.find = func(string, model.Tuple) (Target, bool) { return Target{To: www}, true }
+	b.says(crowd(0), datapath.WebOpened, 0, "") // has answered once
+	late := netip.AddrPortFrom(visitor.Addr(), 1)
+	if b.says(late, datapath.WebFirst, 0, request); b.kernel.answers[flowOf(late)].Host != www {
+		t.Errorf("a place that is free again is not given: %+v", b.kernel.answers[flowOf(late)])
+	}
+}
+
 // A client that sends its first data again hears that they have come, without an acknowledgement, if it understands that.
 func TestNudge(t *testing.T) {
 	t.Parallel()

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -32,5 +36,27 @@ func TestPressure(t *testing.T) {
 		if begins, ends := p.look(c.frames, now); begins != c.begins || ends != c.ends || p.unheard != c.unheard {
 			t.Errorf("look %d: begins %v, ends %v, %d not heard", i, begins, ends, p.unheard)
 		}
+	}
+}
+
+// emitted are events.
+type emitted []event.Event
+
+func (e *emitted) Emit(one event.Event) { *e = append(*e, one) }
+
+// The events tell how many wait, and how many frames were not heard.
+func TestPressureIsTold(t *testing.T) {
+	t.Parallel()
+	b, told := newBed(t), &emitted{}
+	s := New(Options{Events: told})
+	s.table, s.quic = b.table, newAttempts(b.table)
+	s.tellPressure(b.now)
+	for port := range uint16(mostOfSource + 2) {
+		b.says(netip.AddrPortFrom(visitor.Addr(), 1+port), datapath.WebFirst, 0, "GET")
+	}
+	s.tellPressure(b.now)
+	s.tellPressure(b.now.Add(calmFor))
+	if want := (emitted{event.WebFull{Waiting: mostOfSource}, event.WebRecovered{Unheard: 2}}); !slices.Equal(*told, want) {
+		t.Errorf("told were %+v, want %+v", *told, want)
 	}
 }

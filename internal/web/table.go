@@ -43,17 +43,6 @@ func newTable(k kernel, find func(string, model.Tuple) (Target, bool), patience 
 	return t
 }
 
-// replays counts them.
-type replays struct {
-	kernel
-	count *uint64
-}
-
-func (r replays) Replay(ifindex int, frame []byte, times int) error {
-	*r.count += uint64(times) //nolint:gosec // 1 or 2
-	return r.kernel.Replay(ifindex, frame, times)
-}
-
 // hear takes an event in.
 func (t *table) hear(e *datapath.WebEvent) error {
 	c := t.all[e.Flow]
