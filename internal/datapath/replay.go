@@ -19,6 +19,7 @@ const (
 	insideMessage = 0x5a // as it came from inside, by the interface behind insideBy; its link addresses stand behind it
 	insideBy      = 4
 	linkAddresses = 12 // octets
+	linkHeader    = 14
 )
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
@@ -69,7 +70,7 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool
 	if near == 0 {
 		return errNoCarrier
 	}
-	socket, err := d.replaySocket()
+	socket, err := d.packetSocket(unix.SOCK_RAW)
 	if err != nil {
 		return err
 	}
@@ -89,18 +90,18 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool
 	return nil
 }
 
-// replaySocket is opened by the first who needs it, and closed with the data plane.
-func (d *replayer) replaySocket() (int, error) {
+// packetSocket is one of a kind, opened by the first who needs it, and closed with the data plane.
+func (d *replayer) packetSocket(kind int) (int, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if d.raw == nil {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if d.sockets[kind] == nil {
+		fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return 0, fmt.Errorf("open a socket to send frames by: %w", err)
 		}
-		d.raw = os.NewFile(uintptr(fd), "frames")
+		d.sockets[kind] = os.NewFile(uintptr(fd), "frames")
 	}
-	return int(d.raw.Fd()), nil
+	return int(d.sockets[kind].Fd()), nil
 }
 
 // Send sends a frame of a web address out by the interface that its client's came in by: to one inside by the way of a
@@ -115,12 +116,20 @@ func (d *replayer) Send(ifindex int, frame []byte) error {
 	return d.send(ifindex, frame)
 }
 
+// send leaves out the link header where links have none (bpf/route/bare.h): the kernel puts before the packet what the interface wants.
 func (d *replayer) send(ifindex int, frame []byte) error {
-	socket, err := d.replaySocket()
+	d.mutex.Lock()
+	bare := slices.ContainsFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex && p.bare })
+	d.mutex.Unlock()
+	kind, octets := unix.SOCK_RAW, frame
+	if bare {
+		kind, octets = unix.SOCK_DGRAM, frame[linkHeader:]
+	}
+	socket, err := d.packetSocket(kind)
 	if err != nil {
 		return err
 	}
-	if err := unix.Sendto(socket, frame, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: ipv4}); err != nil {
+	if err := unix.Sendto(socket, octets, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: ipv4}); err != nil {
 		return fmt.Errorf("send a frame of %d octets: %w", len(frame), err)
 	}
 	return nil

@@ -27,7 +27,7 @@ func (d *replayer) ReplayInside(ifindex int, frame []byte) error {
 	if near == 0 {
 		return errNoCarrier
 	}
-	socket, err := d.replaySocket()
+	socket, err := d.packetSocket(unix.SOCK_RAW)
 	if err != nil {
 		return err
 	}
@@ -55,5 +55,5 @@ func (d *replayer) replayFramesInside(ifindex int, frame []byte) error {
 	return nil
 }
 
-// SendInside sends a frame out by an interface as it is.
+// SendInside sends a frame out by a private interface, untranslated.
 func (d *replayer) SendInside(ifindex int, frame []byte) error { return d.send(ifindex, frame) }

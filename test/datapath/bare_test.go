@@ -116,6 +116,32 @@ func TestAnswersOnATun(t *testing.T) {
 	}
 }
 
+// What the daemon sends itself leaves by each link as its frames are: where they have no link header, without one.
+func TestSendsWhatLinksHave(t *testing.T) {
+	t.Parallel()
+	for of, bare := range allKinds {
+		t.Run(of, func(t *testing.T) {
+			t.Parallel()
+			g, links := tapped(t, bare)
+			for public, p := range map[bool]packets.Packet{true: tcp(webPlace, client, packets.RST), false: tcp(server, inA, packets.RST)} {
+				frame := addressed(p).Bytes()
+				g.in(func() error {
+					if public {
+						return g.data.Send(g.public, frame)
+					}
+					return g.data.SendInside(g.private, frame)
+				})
+				if bare[public] {
+					clear(frame[:header-2])
+				}
+				if _, got := g.next(links[public]); !bytes.Equal(got, frame) {
+					t.Errorf("by the link of %s comes % x, want % x", either(public, "eth0", "eth1"), got, frame)
+				}
+			}
+		})
+	}
+}
+
 // What is for the gateway itself is taken by its kernel, though it has a header now that its link has not.
 func TestGatewayBehindATun(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -47,5 +48,29 @@ func TestTunLivesOn(t *testing.T) {
 	forwarding("0")
 	if names := attached(t, r.Gateway); len(names) > 0 {
 		t.Errorf("programs are still attached to %v", names)
+	}
+}
+
+// Web by name where the uplink is a tun: what the gateway says itself arrives there, and what a host says.
+func TestWebAnswersByATun(t *testing.T) {
+	t.Parallel()
+	options := defaultOffloads
+	options.Hosts, options.Clients, options.Servers = 2, 1, 1
+	r := newRealm(t, options)
+	w := &works{realm: r}
+	w.tunOutside()
+	r.command("router", "ip", "route", "add", webAddress.String(), "dev", "tun1")
+	r.webServers()
+	hosts, client := r.Hosts(), r.Clients[0]
+	r.start(with(r.publishing(
+		fmt.Sprintf("  - {name: %s, address: %s, open: [tcp/80:8080, tcp/443:8443], redirect: https}\n", hostName(0), hosts[0].IP),
+		hostOpening(1, hosts[1].IP, siteName(1), "tcp/80:8080"),
+	), "web: {addresses: ["+webAddress.String()+"]}", "interfaces: {public: [tun0], private: [eth1]}"))
+	readsNames(t, client)
+	for name, want := range map[string]int{hostName(0): http.StatusPermanentRedirect, siteName(1): http.StatusOK, "nobody.foo.example.": http.StatusMisdirectedRequest} {
+		response, _, err := answered(client, "GET /", name)
+		if err != nil || response.StatusCode != want {
+			t.Errorf("%s: %v, %v, want %d", name, response, err, want)
+		}
 	}
 }
