@@ -47,6 +47,8 @@ type Service struct {
 	quic  *attempts  // beside it
 	full  pressure
 
+	started model.Instant // no event is older: what waited for a daemon has its time from then on
+
 	warned atomic.Int64 // when something was last told, ns
 }
 
@@ -73,6 +75,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.table = newTable(plane, s.Find, func() int64 { return int64(s.Hello()) })
 	s.table.weak = s.Weak
 	s.quic = newAttempts(s.table)
+	s.started = datapath.Now()
 	s.mutex.Unlock()
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -88,6 +91,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) hear(e datapath.WebEvent) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	e.At = max(e.At, s.started)
 	if e.Kind == datapath.WebDatagram || e.Kind == datapath.WebAnew {
 		s.warn(s.quic.hear(&e))
 		return
