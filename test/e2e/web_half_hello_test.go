@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -72,9 +73,16 @@ func middle(times []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[len(times)/2]
 }
 
+// halves is who says half a hello, and how many of them were told that they are late, who say no more then.
+type halves struct {
+	told  func() int
+	leave func()
+}
+
 // Ten thousand sources of 40 networks say half a hello each, and no more: honest clients are served beside them, the daemon has
 // room for all, and each is told when its time is over. What fetches take is logged beside quiet times, in turns: while the
-// crowd's kernels send their halves again, 0.2, 0.6, 1.4, 3 and 6.2 s after the first time, and before they do at 12.6 s.
+// halves come again, 0.2, 0.6, 1.4, 3 and 6.2 s after the first time, and after that. The sources are strangers to each other,
+// and in one round connections of one kernel, with its bursts.
 func TestHalfHellosKeepNobodyAway(t *testing.T) {
 	lab.LengthyOnly(t)
 	const networks, each, number, rounds, mostGrown = 40, 250, 2000, 3, 64 << 10 // KiB
@@ -82,7 +90,6 @@ func TestHalfHellosKeepNobodyAway(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 2})
 	r.webServers()
 	d := r.start(with(r.configuration(), "web: {addresses: ["+webAddress.String()+"], hello: 30s}"))
-	r.command("client2", "ip", "route", "add", "local", "203.0.0.0/16", "dev", "lo")
 	honest, half := r.Clients[0], halfHello(t, "www."+strings.TrimSuffix(hostName(0), "."))
 	fetches(t, honest, number)
 	before, grown := d.memory(), 0
@@ -90,36 +97,52 @@ func TestHalfHellosKeepNobodyAway(t *testing.T) {
 		grown = max(grown, d.memory()-before)
 		return d.status().Web.Waiting
 	}
-	when := []string{"quiet", "while halves come again", "between"}
-	medians, mosts := make([][]time.Duration, len(when)), make([][]time.Duration, len(when))
-	measure := func(i int) {
+	medians, mosts := map[string][]time.Duration{}, map[string][]time.Duration{}
+	measure := func(when string) {
 		median, most := fetches(t, honest, number)
-		t.Logf("fetches %s: median %v, 99 of 100 %v", when[i], median, most)
-		medians[i], mosts[i] = append(medians[i], median), append(mosts[i], most)
+		t.Logf("fetches %s: median %v, 99 of 100 %v", when, median, most)
+		medians[when], mosts[when] = append(medians[when], median), append(mosts[when], most)
 	}
-	for range rounds {
-		measure(0)
+	round := func(who string, come func() halves) {
+		measure("quiet")
 		late, began := d.counted("drop_name_late"), time.Now()
-		held := r.crowd(r.Clients[1], networks, each, half)
+		h := come()
 		eventually(t, 10*time.Second, fmt.Sprintf("%d wait", clients), func() bool { return waiting() >= clients })
 		t.Logf("%d wait after %v", clients, time.Since(began))
-		measure(1)
+		measure("while halves of " + who + " come again")
 		eventually(t, 20*time.Second, "halves came again", func() bool { return time.Since(began) > 9*time.Second })
-		measure(2)
+		measure("between")
 		if n := waiting(); n != clients {
 			t.Errorf("%d wait of %d when all was fetched, %v after the first came", n, clients, time.Since(began))
 		}
 		eventually(t, time.Minute, "nobody waits", func() bool { return waiting() == 0 })
-		if told, counted := dismiss(held), d.counted("drop_name_late")-late; told != clients || counted < clients {
+		h.leave()
+		if told, counted := h.told(), d.counted("drop_name_late")-late; told != clients || counted < clients {
 			t.Errorf("%d of %d were told that they are late, %d were counted", told, clients, counted)
 		}
 	}
+	for range rounds {
+		round("strangers", func() halves {
+			s := r.strangers(r.Clients[1], networks, each, half)
+			told := func() int { return int(s.told.Load()) }
+			return halves{told, func() {
+				eventually(t, 10*time.Second, "all have heard", func() bool { return told() >= clients })
+				s.leave()
+			}}
+		})
+	}
+	round("one kernel", func() halves {
+		r.command("client2", "ip", "route", "add", "local", "203.0.0.0/16", "dev", "lo")
+		held, told := r.crowd(r.Clients[1], networks, each, half), 0
+		return halves{func() int { return told }, func() { told = dismiss(held) }}
+	})
 	t.Logf("the daemon had %d KiB more at most", grown)
 	if grown > mostGrown {
 		t.Errorf("the daemon has %d KiB more, which may be %d", grown, mostGrown)
 	}
-	for i := range when {
+	quiet := middle(mosts["quiet"])
+	for _, when := range slices.Sorted(maps.Keys(mosts)) {
 		t.Logf("fetches %s, medians of %d rounds: median %v, 99 of 100 %v, which is %.2f times quiet",
-			when[i], rounds, middle(medians[i]), middle(mosts[i]), middle(mosts[i]).Seconds()/middle(mosts[0]).Seconds())
+			when, len(mosts[when]), middle(medians[when]), middle(mosts[when]), middle(mosts[when]).Seconds()/quiet.Seconds())
 	}
 }
