@@ -335,6 +335,26 @@ static __always_inline int web_reset(ctx_t *ctx, const struct packet *packet, st
 	return web_hold(ctx, packet, WEB_LATER);
 }
 
+/* Whether the daemon has said what becomes of a connection between the same ports: its client acknowledges our last words, too. */
+static __always_inline bool web_is_known(const struct packet *packet)
+{
+	struct web_key key = web_key_of(&packet->tuple);
+
+	return bpf_map_lookup_elem(&web_answers, &key);
+}
+
+/*
+ * An ACK without data keeps nothing: a connection has no timer and no table here before its first data. One of no connection
+ * is told: its client has missed the end of a session, and would wait for ever.
+ */
+static __always_inline int web_acknowledge(ctx_t *ctx, const struct packet *packet, struct flow *flow)
+{
+	if (web_recognise(ctx, packet, flow) == SYN_COOKIE_BAD && !web_is_known(packet))
+		return refuse_stranger(ctx, packet, REASON_DROP_COOKIE, SIDE_PUBLIC);
+	reason_count(REASON_HELD_FOR_NAME);
+	return CTX_DROP;
+}
+
 /* Entered by tail call. */
 static __always_inline int web_side(ctx_t *ctx)
 {
@@ -368,9 +388,7 @@ static __always_inline int web_side(ctx_t *ctx)
 		return verdict(ctx, &packet, REASON_DROP_MALFORMED, SIDE_PUBLIC);
 	if (packet.tcp_flags & TCP_FLAG_RST)
 		return web_reset(ctx, &packet, flow);
-	if (flow->first.end == flow->first.sequence) { /* no timer, no table: a connection without data costs nothing */
-		reason_count(REASON_HELD_FOR_NAME);
-		return CTX_DROP;
-	}
+	if (flow->first.end == flow->first.sequence)
+		return web_acknowledge(ctx, &packet, flow);
 	return web_data(ctx, &packet, flow, control->route_epoch);
 }

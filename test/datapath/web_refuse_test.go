@@ -27,10 +27,12 @@ func TestWebRefuses(t *testing.T) {
 		kinds  []datapath.WebEventKind
 	}{
 		"the third packet, of which nothing is kept": {bare, "held_for_name", dataplane.Drop, nil},
-		"a forged one":                {v.from(packets.ACK, 5, 7, "", nil), "held_for_name", dataplane.Drop, nil},
-		"data of another connection":  {v.from(packets.ACK, clientISN+1, 7, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
-		"a cookie that is one off":    {v.from(packets.ACK, clientISN+1, v.cookie+1+1<<13, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
-		"a cookie with another offer": {v.from(packets.ACK, clientISN+1, v.cookie+1+1<<24, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
+		"the same with another cookie":               {v.from(packets.ACK, 5, 7, "", nil), "drop_cookie", dataplane.Redirect, nil},
+		"the same behind data":                       {v.from(packets.ACK, clientISN+101, v.cookie+1, "", nil), "held_for_name", dataplane.Drop, nil},
+		"a keepalive":                                {v.from(packets.ACK, clientISN, v.cookie+1, "", nil), "held_for_name", dataplane.Drop, nil},
+		"data of another connection":                 {v.from(packets.ACK, clientISN+1, 7, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
+		"a cookie that is one off":                   {v.from(packets.ACK, clientISN+1, v.cookie+1+1<<13, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
+		"a cookie with another offer":                {v.from(packets.ACK, clientISN+1, v.cookie+1+1<<24, "GET", nil), "drop_cookie", dataplane.Redirect, nil},
 		"from another port": {v.from(packets.ACK, clientISN+1, v.cookie+1, "GET", nil).Change(func(p *packets.Packet) { p.TCP.Source++ }),
 			"drop_cookie", dataplane.Redirect, nil},
 		"data that overtook the first": {v.from(packets.ACK, clientISN+101, v.cookie+1, "Host", nil), "held_for_name", dataplane.Drop, []datapath.WebEventKind{datapath.WebLater}},
@@ -55,6 +57,38 @@ func TestWebRefuses(t *testing.T) {
 		g.tells(c.kinds...)
 	}
 	g.count(0)
+}
+
+// What ends a connection is acknowledged by its client, who is not told once more.
+func TestWebLastWordsAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, ability{})
+	v.knocks(allPromised)
+	check(t, g.data.AnswerWeb(v.flow(), datapath.WebAnswer{Begun: v.isn, Reason: "drop_name_unknown"}))
+	last := v.from(packets.ACK, v.isn+4, v.cookie+5000, "", nil)
+	g.dropped(g.put(last), "held_for_name")
+	check(t, g.data.ForgetWeb(v.flow()))
+	g.reset(g.put(last), last, "drop_cookie")
+}
+
+// A client has missed the end of its session, and has nothing to say: its ACKs and keepalives are told.
+func TestWebTellsWhoHasMissedTheEnd(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /")
+	v.opens()
+	v.forwarded(v.put(v.first("GET /")))
+	must(g.data.EndAll())(t)
+	for _, sequence := range []uint32{v.isn + 6, v.isn + 5} {
+		p := v.from(packets.ACK, sequence, v.cookie+5000, "", stamps(clientClock+7, v.clock))
+		g.reset(g.put(p), p, "drop_cookie")
+	}
+	g.tells()
 }
 
 // Who is kept out learns nothing, and nobody is left to wait while no daemon reads names.
