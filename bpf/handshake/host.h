@@ -59,7 +59,7 @@ static __always_inline bool host_is_short(const struct session *session, const s
 	return true;
 }
 
-/* Whether a host can less than the client of its address was promised. */
+/* Whether a host can less than the client of its address was promised: what that has sent may be more. */
 static __always_inline bool host_is_weak(const struct session *session, const struct offer *offer)
 {
 	__u32 external = session->external_address;
@@ -67,7 +67,20 @@ static __always_inline bool host_is_weak(const struct session *session, const st
 
 	if (session->origin == ORIGIN_COOKIE)
 		return host_is_short(session, offer);
-	return (session->holds.offered.timestamps && !offer->timestamps) || (address && offer->mss < address->mss);
+	if (!address)
+		return false;
+	return offer->mss < address->mss || ((address->promises & WEB_PROMISES_TIMESTAMPS) &&
+					     session->holds.offered.timestamps && !offer->timestamps);
+}
+
+/* What a host can, enum web_promise, as far as that was asked: about what its client did not offer it says nothing. */
+static __always_inline __u16 host_can(const struct session *session, const struct offer *said)
+{
+	struct offer offered;
+
+	syn_cookie_offer(session->holds.offered.number, &offered);
+	return (said->sack || !offered.sack ? WEB_PROMISES_SACK : 0) |
+	       (said->timestamps || !session->holds.offered.timestamps ? WEB_PROMISES_TIMESTAMPS : 0);
 }
 
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
@@ -86,7 +99,7 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 		told.kind = WEB_WEAK;
 		told.reason = REASON_DROP_HOST_OPTIONS;
 		told.mss = offer.mss;
-		told.promises = (offer.sack ? WEB_PROMISES_SACK : 0) | (offer.timestamps ? WEB_PROMISES_TIMESTAMPS : 0);
+		told.promises = host_can(session, &offer);
 		web_session_end(session, packet->generation);
 		reason_count(REASON_DROP_HOST_OPTIONS);
 		drop_sample(ctx, packet, REASON_DROP_HOST_OPTIONS, SIDE_PRIVATE);
