@@ -118,6 +118,17 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	return bpf_redirect(ctx_ifindex(ctx), 0);
 }
 
+/*
+ * What answers another SYN than ours. An ACK alone is of a connection that only its host still has: it hears what TCP in
+ * SYN-SENT would say (RFC 9293 section 3.10.7.3), and takes our next SYN.
+ */
+static __always_inline int host_differs(ctx_t *ctx, const struct packet *packet)
+{
+	if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_RST | TCP_FLAG_ACK)) == TCP_FLAG_ACK)
+		return refuse_stranger(ctx, packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+	return verdict(ctx, packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+}
+
 /* Entered by tail call, with a packet of a session whose host has not answered yet. */
 static __always_inline int host_side(ctx_t *ctx)
 {
@@ -138,7 +149,7 @@ static __always_inline int host_side(ctx_t *ctx)
 	if (!session || !session_waits(session) || !numbers_read(ctx, &packet, &numbers))
 		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
-		return verdict(ctx, &packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
+		return host_differs(ctx, &packet);
 	if (packet.tcp_flags & TCP_FLAG_RST)
 		return host_refuses(ctx, &packet, session, control->route_epoch);
 	if (!(packet.tcp_flags & TCP_FLAG_SYN))

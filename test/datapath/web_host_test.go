@@ -5,6 +5,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/test/dataplane"
 )
 
 // stamped is the client's first data with timestamps, though nobody has promised any.
@@ -56,4 +57,67 @@ func TestWebHostIsNotWeakByWhatWasNotOffered(t *testing.T) {
 	}
 	g.count(0)
 	g.sound()
+}
+
+// frees wants the host to hear that what it still has of its client is over, and to open the new connection then.
+func (v *visit) frees() {
+	v.t.Helper()
+	old := v.says(packets.ACK, 4711, v.isn-5000, "", nil)
+	v.reset(v.put(old), old, "drop_not_syn")
+	v.dropped(v.put(v.says(packets.ACK, 4711, v.isn+1, "", nil)), "drop_not_syn")           // it acknowledges the SYN
+	v.dropped(v.put(v.says(packets.RST|packets.ACK, 4711, v.isn, "", nil)), "drop_not_syn") // nobody answers an RST
+	v.answered()
+}
+
+// A host has missed the end of a connection by the same ports: it answers the SYN of a new one for that, until it hears an RST
+// as TCP itself would say it (RFC 9293 section 3.10.7.3).
+func TestWebHostHasMissedTheEnd(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /")
+	v.frees()
+	g.tells(datapath.WebOpened)
+	check(t, g.data.ForgetWeb(v.flow()))
+	v.talks()
+	g.sound()
+}
+
+func TestOverflowHostHasMissedTheEnd(t *testing.T) {
+	t.Parallel()
+	g, _ := overflowing(t, 1)
+	v := g.caller(client, fullAbility, fullAbility)
+	v.knocks(least)
+	v.calls(v.acks())
+	v.frees()
+	v.talks()
+	g.sound()
+}
+
+// One host is told so only as often as anybody.
+func TestWebHostIsToldABoundedNumberOfTimes(t *testing.T) {
+	t.Parallel()
+	const most = 64 // REFUSALS_OF_A_SOURCE
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /")
+	frame, told := addressed(v.says(packets.ACK, 4711, v.isn-5000, "", nil)).Bytes(), 0
+	g.in(func() error {
+		g.inOneTick(func() {
+			told = 0
+			for range most + 20 {
+				action, _, err := g.inject(false, g.private, frame)
+				check(t, err)
+				if action == dataplane.Redirect {
+					told++
+				}
+			}
+		})
+		return nil
+	})
+	same(g, "told", told, most)
 }
