@@ -45,7 +45,7 @@ __noinline int path_clamp(ctx_t *ctx, const struct packet *packet, const struct 
 {
 	struct settings *settings;
 	struct next_hop *back;
-	__u32 came, most;
+	__u32 came, most, there = MTU_NONE;
 
 	if (!packet || !session)
 		return 0;
@@ -55,11 +55,15 @@ __noinline int path_clamp(ctx_t *ctx, const struct packet *packet, const struct 
 	if (!mtu)
 		mtu = unknown_mtu(ctx, session, direction);
 	came = interface_mtu(ctx, 0);
+	back = next_hop_at(direction == DIRECTION_OUT ? session->next_hop_in : session->next_hop_out);
+	if (back && back->key.as.mtu)
+		there = back->key.as.mtu;
+	else if (came == MTU_NONE) /* what the daemon sends again comes by no link */
+		there = unknown_mtu(ctx, session, !direction);
 	if (came < mtu)
 		mtu = came;
-	back = next_hop_at(direction == DIRECTION_OUT ? session->next_hop_in : session->next_hop_out);
-	if (back && back->key.as.mtu && back->key.as.mtu < mtu)
-		mtu = back->key.as.mtu;
+	if (there < mtu)
+		mtu = there;
 	most = mtu > MSS_HEADERS ? mtu - MSS_HEADERS : 1;
 	if (settings->mss != MSS_AUTO && settings->mss < most)
 		most = settings->mss;
