@@ -8,7 +8,7 @@
 
 #include "host_refuse.h"
 
-/* The session is open from now on. numbers, offer: the host's. */
+/* The session is open from now on, under its lock. numbers, offer: the host's. */
 static __always_inline void host_open(struct session *session, const struct numbers *numbers, const struct offer *offer)
 {
 	__u32 tick = clock_tick(), begun = session->holds.offered.begun;
@@ -83,6 +83,43 @@ static __always_inline __u16 host_can(const struct session *session, const struc
 	       (said->timestamps || !session->holds.offered.timestamps ? WEB_PROMISES_TIMESTAMPS : 0);
 }
 
+/*
+ * Locks a session that still waits for its host, 0 where another CPU has settled it. What was offered and what differs share
+ * words, so that nothing else tells one from the other for sure.
+ */
+static __always_inline struct stripe *host_lock(const struct session *session)
+{
+	struct stripe *stripe =
+		lock_stripe(endpoint_hash(session->private_address, session->private_port, session->protocol));
+
+	if (!stripe || !lock_take(stripe))
+		return 0; /* its host sends again */
+	if (session->life.as.phase == PHASE_LIVE && session_waits(session))
+		return stripe;
+	lock_release(stripe);
+	return 0;
+}
+
+/* Opens a session by its host's SYN and ACK: WEB_OPENED, WEB_WEAK, or 0 where it does not wait for that any more. */
+__noinline int host_settle(struct session *session, const struct numbers *numbers, const struct offer *offer)
+{
+	struct stripe *stripe = session && numbers && offer ? host_lock(session) : 0;
+	__u16 kind;
+
+	if (!stripe)
+		return 0;
+	if (numbers->acknowledges != session->holds.offered.begun + 1) {
+		kind = 0; /* its client has begun anew */
+	} else if (host_is_weak(session, offer)) {
+		kind = WEB_WEAK;
+	} else {
+		kind = WEB_OPENED;
+		host_open(session, numbers, offer);
+	}
+	lock_release(stripe);
+	return kind;
+}
+
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
 				       const struct numbers *numbers)
 {
@@ -90,21 +127,23 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	struct handshake what = {.flags = TCP_FLAG_ACK};
 	__u8 scale = session->holds.offered.client_scale;
 	struct offer offer;
+	__u16 can;
 	bool weak;
 
 	if (!offer_read(ctx, packet, &offer))
 		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
-	weak = host_is_weak(session, &offer);
+	can = host_can(session, &offer);
+	told.kind = host_settle(session, numbers, &offer);
+	if (!told.kind)
+		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PRIVATE);
+	weak = told.kind == WEB_WEAK;
 	if (weak) {
-		told.kind = WEB_WEAK;
 		told.reason = REASON_DROP_HOST_OPTIONS;
 		told.mss = offer.mss;
-		told.promises = host_can(session, &offer);
+		told.promises = can;
 		web_session_end(session, packet->generation);
 		reason_count(REASON_DROP_HOST_OPTIONS);
 		drop_sample(ctx, packet, REASON_DROP_HOST_OPTIONS, SIDE_PRIVATE);
-	} else {
-		host_open(session, numbers, &offer);
 	}
 	if (session->origin == ORIGIN_WEB)
 		web_report(ctx, &told);
@@ -118,13 +157,28 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	return bpf_redirect(ctx_ifindex(ctx), 0);
 }
 
+/* Whether a session waits for something else than what its host says. */
+__noinline bool host_is_behind(const struct session *session, const struct numbers *numbers)
+{
+	struct stripe *stripe = session && numbers ? host_lock(session) : 0;
+	bool behind;
+
+	if (!stripe)
+		return false;
+	behind = numbers->acknowledges != session->holds.offered.begun + 1;
+	lock_release(stripe);
+	return behind;
+}
+
 /*
  * What answers another SYN than ours. An ACK alone is of a connection that only its host still has: it hears what TCP in
  * SYN-SENT would say (RFC 9293 section 3.10.7.3), and takes our next SYN.
  */
-static __always_inline int host_differs(ctx_t *ctx, const struct packet *packet)
+static __always_inline int host_differs(ctx_t *ctx, const struct packet *packet, const struct session *session,
+					const struct numbers *numbers)
 {
-	if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_RST | TCP_FLAG_ACK)) == TCP_FLAG_ACK)
+	if ((packet->tcp_flags & (TCP_FLAG_SYN | TCP_FLAG_RST | TCP_FLAG_ACK)) == TCP_FLAG_ACK &&
+	    host_is_behind(session, numbers))
 		return refuse_stranger(ctx, packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
 	return verdict(ctx, packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
 }
@@ -149,7 +203,7 @@ static __always_inline int host_side(ctx_t *ctx)
 	if (!session || !session_waits(session) || !numbers_read(ctx, &packet, &numbers))
 		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
-		return host_differs(ctx, &packet);
+		return host_differs(ctx, &packet, session, &numbers);
 	if (packet.tcp_flags & TCP_FLAG_RST)
 		return host_refuses(ctx, &packet, session, control->route_epoch);
 	if (!(packet.tcp_flags & TCP_FLAG_SYN))
