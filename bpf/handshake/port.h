@@ -30,6 +30,18 @@ static __always_inline bool web_serves(const struct packet *packet)
 	return false;
 }
 
+/* What comes before all else is asked: REASON_NONE, or why the packet opens nothing. */
+static __always_inline enum reason web_guard(ctx_t *ctx, const struct packet *packet)
+{
+	if (packet->link_broadcast)
+		return REASON_DROP_LINK_BROADCAST;
+	if (source_is_banned(packet))
+		return REASON_DROP_BANNED;
+	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
+		return REASON_DROP_SPOOFED_SOURCE;
+	return packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : REASON_NONE;
+}
+
 /* Whether the protection lets the sender of a SYN, or of a datagram, in: who is kept out learns nothing. */
 __noinline enum reason web_protect(ctx_t *ctx, struct packet *packet)
 {
@@ -60,7 +72,7 @@ static __always_inline enum reason web_judge(ctx_t *ctx, struct packet *packet, 
  */
 static __always_inline enum reason web_dry(ctx_t *ctx, struct packet *packet, struct flow *flow)
 {
-	enum reason reason = source_is_banned(packet) ? REASON_DROP_BANNED : REASON_NONE;
+	enum reason reason = web_guard(ctx, packet);
 	bool tcp = packet->tuple.protocol == IPPROTO_TCP, whole;
 
 	if (reason == REASON_NONE && tcp && !tcp_is_pure_syn(packet->tcp_flags))

@@ -38,18 +38,6 @@ static __always_inline bool web_is_read(void)
 	return state && *(volatile __u64 *)&state->until > bpf_ktime_get_coarse_ns();
 }
 
-/* What comes before all else is asked: REASON_NONE, or why the packet opens nothing. */
-static __always_inline enum reason web_guard(ctx_t *ctx, const struct packet *packet)
-{
-	if (packet->link_broadcast)
-		return REASON_DROP_LINK_BROADCAST;
-	if (source_is_banned(packet))
-		return REASON_DROP_BANNED;
-	if (source_is_spoofed(ctx, packet, SIDE_PUBLIC))
-		return REASON_DROP_SPOOFED_SOURCE;
-	return packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : REASON_NONE;
-}
-
 /* Ends a session whose host has not answered, or one that is closing, unless another CPU has changed that. */
 __noinline int web_session_end(struct session *session, __u32 generation)
 {

@@ -71,7 +71,7 @@ func (d *differential) use(function string) string {
 const manyFlows, mostFlows = 4_000, 40_000
 
 var (
-	manyEnds = strings.Fields("forwarded forwarded_ipv6 to_gateway inside_to_inside drop_banned drop_no_binding drop_ipv6 drop_multicast drop_no_mapping drop_not_for_us drop_spoofed_source drop_denied:filter")
+	manyEnds = strings.Fields("forwarded forwarded_ipv6 answered_cookie to_gateway inside_to_inside drop_banned drop_no_binding drop_ipv6 drop_multicast drop_no_mapping drop_not_for_us drop_spoofed_source drop_denied:filter")
 	mostEnds = strings.Fields("answered_honeypot:protection/honeypot drop_honeypot:protection/honeypot drop_bad_address drop_filtered drop_no_session drop_session_conflict drop_no_reservation " +
 		"drop_host_sessions drop_host_rate drop_remote_rate drop_denied:rate-limit drop_denied:dos-denial drop_denied:connlimit drop_denied:protection/blocklist drop_denied:protection/geofence drop_denied:" + ownFile)
 	manyVerdicts = strings.Fields("filter:continue filter:drop rate-limit:continue dos-denial:continue connlimit:continue jump:jump mirror:continue first-bytes:continue ask:fail dnat:continue " +

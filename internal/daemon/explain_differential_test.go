@@ -172,6 +172,7 @@ func (d *differential) flowIs(f explain.Flow) {
 	var foretold []outcome
 	var in dataplane.Injected
 	began := datapath.Now()
+	d.must(d.data.WebHeartbeat()) // as the service would
 	d.must(d.namespace.Do(func() (err error) {
 		if in.Frame, in.Mode, err = d.explains().First(&f); err == nil {
 			foretold, err = d.foretell(f)

@@ -33,6 +33,9 @@ func (d *differential) configuration() string {
 	if d.often(5) {
 		b.WriteString("ipv6: forward\n")
 	}
+	if d.often(3) {
+		b.WriteString("web: {addresses: [198.18.0.80], ttl: 1s" + pick(d, "", ", quic: true") + "}\n")
+	}
 	if d.often(8) {
 		b.WriteString("chains:\n")
 		jumps := []string(nil)
@@ -211,12 +214,15 @@ func (d *differential) flow() (f explain.Flow) {
 		if d.often(5) && strings.Contains(d.text, "to: 198.18.0.3") {
 			f.Destination = address("198.18.0.3") // dnat has all of it
 		}
+		if d.often(4) && strings.Contains(d.text, "web: {") {
+			f.Destination, f.Protocol, f.Port = webAddress, pick(d, model.TCP, model.TCP, f.Protocol), pick(d, 80, 80, f.Port)
+		}
 	} else {
 		f.Source = d.host()
 		if d.often(1) {
 			f.Source = pick(d, d.stranger(), address("198.18.0.2"), address("10.1.0.9"))
 		}
-		f.Destination = pick(d, d.stranger(), d.stranger(), d.stranger(), address("198.18.0.2"), address("198.18.0.7"), address("10.0.0.1"), d.host(), address("198.18.0.3"))
+		f.Destination = pick(d, d.stranger(), d.stranger(), d.stranger(), address("198.18.0.2"), address("198.18.0.7"), address("10.0.0.1"), d.host(), address("198.18.0.3"), webAddress)
 		if d.often(1) {
 			f.Destination = d.lent()
 		}
