@@ -268,7 +268,7 @@ func populated() *fakeDaemon {
 			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16}, Places: client.Gauge{Used: 16, Capacity: 20},
 			Bytes: 95_400_000, ChainBytes: 2_200_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
 			DNS:           client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3, WaitLimited: 7, RebindBlocked: 6, OwnRemoved: 8, NotInside: 2},
-			Web:           &client.Web{Waiting: 3, Read: 12_000, Opened: 11_900, Refused: 90, Full: 4, Again: 7, Times: []uint64{9000, 2500, 300, 80, 15, 5}},
+			Web:           &client.Web{Waiting: 3, Read: 12_000, Opened: 11_900, Refused: 90, Full: 4, Again: 7, Replayed: 24_000, Times: []uint64{9000, 2500, 300, 80, 15, 5}},
 			Reasons:       []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
 			ChangedChains: []client.ChangedChain{{Chain: "out", Changes: []string{"removed filter", "moved a"}}},
 			Warnings: []string{

@@ -20,6 +20,7 @@ func TestConcurrentAnswersOfAHost(t *testing.T) {
 	defer events.Close() //nolint:errcheck // the test is over
 	go events.Follow(func(error) {}, func(datapath.WebEvent) {})
 	for round := range uint16(rounds) {
+		g.in(g.data.WebHeartbeat)
 		visits, frames := [each]*visit{}, [each][]byte{}
 		for i := range visits {
 			v := g.visitor(endpoint(remote, 20000+round*each+uint16(i)), fullAbility, fullAbility)
