@@ -59,7 +59,7 @@ static __always_inline bool host_is_short(const struct session *session, const s
 	return true;
 }
 
-/* Whether a host can less than the client of its address was promised: what that has sent may be more. */
+/* Whether a host can less than its client was promised. */
 static __always_inline bool host_is_weak(const struct session *session, const struct offer *offer)
 {
 	__u32 external = session->external_address;
@@ -69,8 +69,7 @@ static __always_inline bool host_is_weak(const struct session *session, const st
 		return host_is_short(session, offer);
 	if (!address)
 		return false;
-	return offer->mss < address->mss || ((address->promises & WEB_PROMISES_TIMESTAMPS) &&
-					     session->holds.offered.timestamps && !offer->timestamps);
+	return offer->mss < address->mss || (session->holds.offered.timestamps && !offer->timestamps);
 }
 
 /* What a host can, enum web_promise, as far as that was asked: about what its client did not offer it says nothing. */
@@ -112,6 +111,7 @@ __noinline int host_settle(struct session *session, const struct numbers *number
 		kind = 0; /* its client has begun anew */
 	} else if (host_is_weak(session, offer)) {
 		kind = WEB_WEAK;
+		session->holds.offered.begun = ~numbers->acknowledges; /* nothing else opens it until it has ended */
 	} else {
 		kind = WEB_OPENED;
 		host_open(session, numbers, offer);

@@ -98,6 +98,15 @@ __noinline bool web_numbers(ctx_t *ctx, const struct packet *packet, struct flow
 	return packet && flow && numbers_read(ctx, packet, &flow->first);
 }
 
+#define AGREED_MOST (1 << 17) /* of our clock's milliseconds, longer than any cookie is good for */
+
+/* Timestamps have been agreed on if the first data echo ours: a client may send others, which mean nothing to anybody. */
+static __always_inline void offer_agree(struct offer *offer)
+{
+	if (handshake_clock() - offer->echo > AGREED_MOST)
+		offer->timestamps = 0;
+}
+
 /* What a segment with data is of; flow->first has its numbers, flow->offer gets what its client offered. */
 __noinline enum syn_cookie_said web_recognise(ctx_t *ctx, const struct packet *packet, struct flow *flow)
 {
@@ -109,8 +118,10 @@ __noinline enum syn_cookie_said web_recognise(ctx_t *ctx, const struct packet *p
 	in.tuple = packet->tuple;
 	in.begun = flow->first.sequence - 1;
 	said = syn_cookie_check(&in, flow->first.acknowledges - 1);
-	if (said == SYN_COOKIE_FIRST && offer_read(ctx, packet, &flow->offer))
+	if (said == SYN_COOKIE_FIRST && offer_read(ctx, packet, &flow->offer)) {
 		syn_cookie_offer(flow->first.acknowledges - 1, &flow->offer);
+		offer_agree(&flow->offer);
+	}
 	return said;
 }
 

@@ -121,3 +121,18 @@ func TestWebHostIsToldABoundedNumberOfTimes(t *testing.T) {
 	})
 	same(g, "told", told, most)
 }
+
+// A client that was promised timestamps gets none of a host without, though its address promises them no more since: it would
+// drop what comes without (RFC 7323 section 3.2).
+func TestWebHostIsWeakByWhatWasAgreed(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, ability{1460, 7, true, false})
+	v.knocks(allPromised)
+	g.serves(datapath.WebPromise{MSS: 1460, SACK: true})
+	v.connects("GET /")
+	same(g, "the host's answer", g.put(v.says(synAck, hostISN, v.isn+1, "", v.host.options(0, 0))).reason, "drop_host_options")
+	same(g, "what the host can", g.tells(datapath.WebWeak)[0].Can, datapath.WebPromise{MSS: 1460, SACK: true})
+	g.sound()
+}
