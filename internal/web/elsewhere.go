@@ -40,8 +40,11 @@ func (t *table) reconsider(leads Leads, now model.Instant) (err error) {
 
 func (t *attempts) reconsider(leads Leads) (err error) {
 	for _, a := range t.all {
-		if a.phase == phaseOpen && a.target.To.IsValid() && !leads(a.target, a.flow) {
+		switch {
+		case a.phase == phaseOpen && a.target.To.IsValid() && !leads(a.target, a.flow):
 			err = errors.Join(err, t.leave(a))
+		case a.phase != phaseOpen && a.turn > 0: // the data plane has the answer of the one before it, of which we know no more
+			err = errors.Join(err, t.kernel.ForgetWeb(a.flow))
 		}
 	}
 	return err

@@ -72,3 +72,18 @@ func TestAttemptLeadsElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// Of an attempt before another one by its port the data plane has an answer that nobody knows.
+func TestAttemptBeforeAnotherLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newQUICRun(t, "example.com")
+	from := client(1, 1, 4000)
+	r.comes(from, captured(t, "rfc9001-0.quic"))
+	r.comes(from, captured(t, "chromium-0.quic"))
+	if a := r.all[quicFlow(from)]; a.turn != 1 || a.phase != phaseReading || len(r.kernel.answers) != 1 {
+		t.Fatalf("%+v, answers %v", a, r.kernel.answers)
+	}
+	if err := r.reconsider(nowhere); err != nil || len(r.kernel.answers) != 0 || len(r.all) != 1 {
+		t.Errorf("%v, answers %v, %d are known", err, r.kernel.answers, len(r.all))
+	}
+}

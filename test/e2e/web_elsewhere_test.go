@@ -21,19 +21,32 @@ func TestWebNameLeadsElsewhereMeanwhile(t *testing.T) {
 	text := with(r.configuration(), "web: {addresses: ["+webAddress.String()+"]}")
 	d := r.start(text)
 	readsNames(t, client)
-	c, err := visits(client, webRequest(silent))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	eventually(t, 10*time.Second, "the name is read", func() bool { return d.status().Web.Read > 0 })
 	before, after := hostEntry(silent, hosts[silent].IP)+hostEntry(serves, hosts[serves].IP), hostEntry(silent, hosts[serves].IP)+hostEntry(serves, hosts[silent].IP)
-	d.write(strings.Replace(text, before, after, 1))
-	if out, err := d.tell("reload"); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	reloads := func(text string) {
+		d.write(text)
+		if out, err := d.tell("reload"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-	if page, err := io.ReadAll(c); err != nil || !strings.Contains(string(page), hostName(silent)) {
-		t.Errorf("%v, the page is %q", err, page)
+	const within = 2500 * time.Millisecond // the silent host has three seconds
+	for range 5 {
+		read, began := d.status().Web.Read, time.Now()
+		c, err := visits(client, webRequest(silent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		eventually(t, 10*time.Second, "the name is read", func() bool { return d.status().Web.Read > read })
+		reloads(strings.Replace(text, before, after, 1))
+		if time.Since(began) > within { // the machine is slow
+			reloads(text)
+			continue
+		}
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		if page, err := io.ReadAll(c); err != nil || !strings.Contains(string(page), hostName(silent)) {
+			t.Errorf("%v, the page is %q", err, page)
+		}
+		return
 	}
+	t.Errorf("no reload of 5 came within %v after a visit began", within)
 }

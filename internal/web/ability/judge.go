@@ -164,10 +164,20 @@ func (k *known) isAsked(host model.Name) bool {
 	return slices.ContainsFunc(k.endpoints[host], func(to netip.AddrPort) bool { return !k.of[to].asked.IsZero() || !k.of[to].until.IsZero() })
 }
 
-// isSure reports whether a host will hardly move: there is no other web address, it was at its own before, or its certificates
-// are known.
-func (k *known) isSure(host model.Name) bool {
-	return len(k.addresses) == 1 || k.placed[host] == k.at[host] || k.isKnown(host)
+// isSure reports whether a host will hardly move: there is no other web address, it was at its own before, or certificates are
+// known, its own and, as far as they answer, those of all others, which may cover its names.
+func (k *known) isSure(host model.Name, allAsked bool) bool {
+	return len(k.addresses) == 1 || k.placed[host] == k.at[host] || allAsked && k.isKnown(host)
+}
+
+// areAsked reports whether all endpoints have been asked.
+func (k *known) areAsked() bool {
+	for _, r := range k.of {
+		if r.asked.IsZero() {
+			return false
+		}
+	}
+	return true
 }
 
 // isKnown reports whether all of a host's endpoints have answered once.

@@ -2,6 +2,7 @@ package ability
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,21 +24,23 @@ type Store interface {
 	Each(bucket string, visit func(key string, value []byte) error) error
 }
 
-// kept is a host on the disk: where its names were answered, which resolvers and browsers remember, and what it could do for
-// clients.
+// kept is a host on the disk: where its names were answered, which resolvers and browsers remember, and what its endpoints
+// showed.
 type kept struct {
-	At    netip.Addr  `json:"at"` // the web address
-	Heard []keptHeard `json:"heard,omitempty"`
+	At        netip.Addr     `json:"at"` // the web address
+	Endpoints []keptEndpoint `json:"endpoints,omitempty"`
 }
 
-// keptHeard is the least that an endpoint could do for a client.
-type keptHeard struct {
+// keptEndpoint is the names of an endpoint's certificates, and the least that it could do for a client, if that still counts.
+type keptEndpoint struct {
 	To         netip.AddrPort           `json:"to"`
-	MSS        uint16                   `json:"mss"` // octets
-	SACK       bool                     `json:"sack"`
-	Timestamps bool                     `json:"timestamps"`
-	Until      time.Time                `json:"until"`
-	Via        map[netip.Addr]time.Time `json:"via"`
+	Names      []model.Name             `json:"names,omitempty"`
+	Left       int                      `json:"names_more,omitempty"`
+	MSS        uint16                   `json:"mss,omitempty"` // octets
+	SACK       bool                     `json:"sack,omitempty"`
+	Timestamps bool                     `json:"timestamps,omitempty"`
+	Until      time.Time                `json:"until,omitzero"`
+	Via        map[netip.Addr]time.Time `json:"via,omitempty"`
 }
 
 // Read takes up what the store has of an earlier daemon's hosts. It is to be called once, before the first change.
@@ -66,13 +69,15 @@ func (s *Service) Read() error {
 
 func (k *known) restore(host model.Name, from *kept) {
 	k.at[host], k.placed[host] = from.At, from.At
-	for _, h := range from.Heard {
-		k.of[h.To] = &record{
-			heard: datapath.WebPromise{MSS: h.MSS, SACK: h.SACK, Timestamps: h.Timestamps}, until: h.Until, via: maps.Clone(h.Via),
+	for _, e := range from.Endpoints {
+		r := &record{
+			names: e.Names, left: e.Left,
+			heard: datapath.WebPromise{MSS: e.MSS, SACK: e.SACK, Timestamps: e.Timestamps}, until: e.Until, via: maps.Clone(e.Via),
 		}
-		if k.of[h.To].via == nil {
-			k.of[h.To].via = map[netip.Addr]time.Time{}
+		if r.via == nil {
+			r.via = map[netip.Addr]time.Time{}
 		}
+		k.of[e.To] = r
 	}
 }
 
@@ -83,9 +88,12 @@ func (k *known) keeps(now time.Time) (map[string][]byte, error) {
 		host := k.hosts[i].Name
 		one := kept{At: k.at[host]}
 		for _, to := range k.endpoints[host] {
-			if r := k.of[to]; now.Before(r.until) {
-				one.Heard = append(one.Heard, keptHeard{to, r.heard.MSS, r.heard.SACK, r.heard.Timestamps, r.until.Round(0), r.viaNow(now)})
+			r := k.of[to]
+			e := keptEndpoint{To: to, Names: r.names, Left: r.left}
+			if now.Before(r.until) {
+				e.MSS, e.SACK, e.Timestamps, e.Until, e.Via = r.heard.MSS, r.heard.SACK, r.heard.Timestamps, r.until.Round(0), r.viaNow(now)
 			}
+			one.Endpoints = append(one.Endpoints, e)
 		}
 		if !one.At.IsValid() {
 			continue
@@ -108,6 +116,18 @@ func (r *record) viaNow(now time.Time) map[netip.Addr]time.Time {
 		}
 	}
 	return via
+}
+
+// keeps keeps what changes until ctx ends: nobody waits for the disk.
+func (s *Service) keeps(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.learned:
+			s.keep()
+		}
+	}
 }
 
 // keep writes what has changed. What fails is told once, and tried again with the next answer of a host.

@@ -42,6 +42,9 @@ func TestHostsOutliveARestart(t *testing.T) {
 			t.Errorf("%s is at %v, was %v", name, got, place)
 		}
 	}
+	if covers := b.known.covers(); len(covers) != 1 {
+		t.Errorf("certificates are forgotten: %+v", covers)
+	}
 	b.asks()
 	if p := b.promises[at]; p != weak {
 		t.Errorf("promised is %+v after a restart, want %+v", p, weak)
@@ -65,5 +68,21 @@ func TestHostsOutliveARestart(t *testing.T) {
 	b.disk["h0.example."] = []byte("{")
 	if err := b.Read(); err == nil {
 		t.Error("what cannot be read is not told")
+	}
+}
+
+// A host stays for good when all have shown their certificates, which may cover its names.
+func TestSureWhenAllAreAsked(t *testing.T) {
+	t.Parallel()
+	k := follows(hostsOf(2), 2)
+	k.answers(1, all, "www.h1.example.")
+	k.judge(begin)
+	if k.isSure("h1.example.", k.areAsked()) {
+		t.Error("it is sure before another host was asked")
+	}
+	k.answers(0, all, "*.h1.example.")
+	k.judge(begin)
+	if !k.isSure("h1.example.", k.areAsked()) || k.at["h0.example."] == k.at["h1.example."] {
+		t.Errorf("it is not sure, at %v", k.at)
 	}
 }

@@ -40,6 +40,7 @@ type Service struct {
 	Options
 	changed chan struct{} // something is to be asked, or may be
 	weak    chan weakness // what Weak has heard
+	learned chan struct{} // the disk is to have something
 	at      atomic.Pointer[map[model.Name]Place]
 	written map[string][]byte // what the store has, by keep alone
 	failed  bool              // keep, the last time
@@ -67,7 +68,7 @@ const mostWeak = 64
 // Place is where the names of a host are answered.
 type Place struct {
 	At netip.Addr // the web address
-	// Sure says that the host is there for long: it was there before, or its certificates are known.
+	// Sure says that the host is there for long: it was there before, or all have been asked for their certificates.
 	Sure bool
 }
 
@@ -77,7 +78,7 @@ func New(o Options) *Service {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	return &Service{
-		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
+		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), learned: make(chan struct{}, 1), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
 	}
 }
 
@@ -89,7 +90,8 @@ func (s *Service) Prepare(hosts []Host, addresses []netip.Addr) lifecycle.Change
 		now := time.Now()
 		s.known.follow(hosts, addresses, now)
 		s.apply(now)
-		s.wake()
+		wake(s.changed)
+		wake(s.learned)
 	}}
 }
 
@@ -104,10 +106,10 @@ func (s *Service) At(host model.Name) Place {
 // Run asks them until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var asking sync.WaitGroup
-	defer asking.Wait()
 	defer s.keep()
+	defer asking.Wait()
+	asking.Go(func() { s.keeps(ctx) })
 	for {
-		s.keep()
 		s.mutex.Lock()
 		ask, again := s.known.next(time.Now())
 		s.mutex.Unlock()
@@ -140,12 +142,14 @@ func (s *Service) ask(ctx context.Context, e Endpoint) {
 	if s.known.take(e, a, now) || len(s.told) > 0 { // which may be over
 		s.apply(now)
 	}
-	s.wake()
+	wake(s.changed)
+	wake(s.learned)
 }
 
-func (s *Service) wake() {
+// wake has who waits look once more.
+func wake(who chan struct{}) {
 	select {
-	case s.changed <- struct{}{}:
+	case who <- struct{}{}:
 	default:
 	}
 }
@@ -168,14 +172,12 @@ func (s *Service) hear(w weakness) {
 	}
 	s.tell(w.host, w.via, s.known.promises(w.host, now), true)
 	s.apply(now)
-	s.unkept = true
+	wake(s.learned)
 }
 
 // apply does what follows of what is known. First the promises: a host is then nowhere where more was promised.
 func (s *Service) apply(now time.Time) {
-	before := s.known.at
-	s.judged = s.known.judge(now)
-	s.unkept = s.unkept || !maps.Equal(before, s.judged.at)
+	s.judged, s.unkept = s.known.judge(now), true
 	if !maps.Equal(s.judged.promises, s.promised) {
 		if err := s.Plane().SetWebPromises(s.judged.promises); err != nil {
 			s.Log.Error("web promises not in force", "error", err)
@@ -184,8 +186,9 @@ func (s *Service) apply(now time.Time) {
 		}
 	}
 	places := make(map[model.Name]Place, len(s.judged.at))
+	all := s.known.areAsked()
 	for host, at := range s.judged.at {
-		places[host] = Place{at, s.known.isSure(host)}
+		places[host] = Place{at, s.known.isSure(host, all)}
 	}
 	s.at.Store(&places)
 	for _, w := range s.judged.weak {
