@@ -218,19 +218,26 @@ func TestAnswersAreTheNameServers(t *testing.T) {
 	g.lends(lent)
 	r := asking{randomSource(t)}
 	var answered, slowed, passed int
-	beat := time.Time{} // it is believed for a few seconds, and others have the CPUs, too
+	var last time.Time
+	beat := func() {
+		check(t, g.data.Heartbeat(secrets))
+		last = time.Now()
+	}
 	for i := range *questionCount {
-		if time.Since(beat) > datapath.HeartbeatLasts/5 {
-			check(t, g.data.Heartbeat(secrets))
-			beat = time.Now()
+		if time.Since(last) > datapath.HeartbeatLasts/5 {
+			beat()
 		}
 		message, told, proved := r.message(t)
 		if r.IntN(3) == 0 {
 			message, told, proved = r.broken(message), false, false
 		}
 		got, authoritative := g.answerTo(message)
+		if got == nil && time.Since(last) >= datapath.HeartbeatLasts { // others had the CPUs meanwhile: it is asked again
+			beat()
+			got, authoritative = g.answerTo(message)
+		}
 		switch {
-		case got == nil && told && time.Since(beat) < datapath.HeartbeatLasts:
+		case got == nil && told:
 			t.Fatalf("question %d is left to the daemon: %x", i, message)
 		case got == nil:
 			passed++
