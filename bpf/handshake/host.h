@@ -67,9 +67,7 @@ static __always_inline bool host_is_weak(const struct session *session, const st
 
 	if (session->origin == ORIGIN_COOKIE)
 		return host_is_short(session, offer);
-	if (!address)
-		return false;
-	return offer->mss < address->mss || (session->holds.offered.timestamps && !offer->timestamps);
+	return (session->holds.offered.timestamps && !offer->timestamps) || (address && offer->mss < address->mss);
 }
 
 /* What a host can, enum web_promise, as far as that was asked: about what its client did not offer it says nothing. */
@@ -111,7 +109,7 @@ __noinline int host_settle(struct session *session, const struct numbers *number
 		kind = 0; /* its client has begun anew */
 	} else if (host_is_weak(session, offer)) {
 		kind = WEB_WEAK;
-		session->holds.offered.begun = ~numbers->acknowledges; /* nothing else opens it until it has ended */
+		session->holds.offered.begun = numbers->acknowledges; /* nothing else opens it until it has ended */
 	} else {
 		kind = WEB_OPENED;
 		host_open(session, numbers, offer);
