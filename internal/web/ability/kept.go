@@ -81,8 +81,8 @@ func (k *known) restore(host model.Name, from *kept) {
 	}
 }
 
-// keeps is what the disk is to have.
-func (k *known) keeps(now time.Time) (map[string][]byte, error) {
+// onDisk is what the disk is to have.
+func (k *known) onDisk(now time.Time) (map[string][]byte, error) {
 	all := make(map[string][]byte, len(k.hosts))
 	for i := range k.hosts {
 		host := k.hosts[i].Name
@@ -137,7 +137,7 @@ func (s *Service) keep() {
 		s.mutex.Unlock()
 		return
 	}
-	all, err := s.known.keeps(time.Now())
+	all, err := s.known.onDisk(time.Now())
 	s.unkept = false
 	s.mutex.Unlock()
 	if err == nil {

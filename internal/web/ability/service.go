@@ -78,7 +78,8 @@ func New(o Options) *Service {
 		o.Dial = new(net.Dialer).DialContext
 	}
 	return &Service{
-		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), learned: make(chan struct{}, 1), known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
+		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), learned: make(chan struct{}, 1),
+		known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
 	}
 }
 
