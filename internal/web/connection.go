@@ -59,6 +59,8 @@ type connection struct {
 	times   int  // its first data are sent for the SYN
 	behind  int  // frames that came when it was open
 	settled bool // the data plane knows it no more
+	// Its client has heard that its first segment has come, and keeps it no more: we do.
+	acknowledged bool
 
 	in *list.List // of places
 	at *list.Element
@@ -124,13 +126,19 @@ func (c *connection) add(s segment) error {
 	return err
 }
 
-// nudge has a client that has sent its first data again send what it holds back behind them: it does so when it hears that
-// these have come. They are not acknowledged by that: it has to keep them (RFC 2018 section 8).
-func (c *connection) nudge(k kernel, s segment) error {
-	if !c.first.hasSACK() {
+// acknowledge has a client that has sent its first segment again send what is behind it, which was lost. Nothing else does:
+// Linux takes no SACK block that begins with what is to come next (tcp_is_sackblock_valid).
+func (c *connection) acknowledge(k kernel, s segment) error {
+	c.acknowledged = true
+	return k.Send(c.ifindex, s.acknowledge(uint32(len(c.first.Payload)))) //nolint:gosec // a frame's
+}
+
+// repeat sends the first segment again where its client does not.
+func (c *connection) repeat(k kernel) error {
+	if !c.acknowledged {
 		return nil
 	}
-	return k.Send(c.ifindex, s.selective(c.first.Sequence, c.first.Sequence+uint32(len(c.stream.Bytes()))))
+	return k.Replay(c.ifindex, c.first.Frame, 1)
 }
 
 // name reads it.

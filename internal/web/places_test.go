@@ -189,10 +189,11 @@ func TestHostHasItsShare(t *testing.T) {
 	}
 }
 
-// A client that sends its first data again hears that they have come, without an acknowledgement, if it understands that.
-func TestNudge(t *testing.T) {
+// A client that sends its first data again, of which the rest is missing, hears that they have come, and no more may be under way
+// for that.
+func TestAcknowledgesWhatComesAgain(t *testing.T) {
 	t.Parallel()
-	for number, window := range map[uint32]uint16{cookie: 0, 1<<24 | 15<<25: 16384, 1<<24 | 7<<25: 16384 >> datapath.WebScale} {
+	for number, window := range map[uint32]uint16{cookie: 31, 1<<24 | 15<<25: 16364, 1<<24 | 7<<25: 31} {
 		b := newBed(t)
 		k := &fakeKernel{}
 		b.table.kernel = k
@@ -208,21 +209,49 @@ func TestNudge(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if window == 0 {
-			if len(k.sent) != 0 {
-				t.Errorf("one that knows no SACK is sent % x", k.sent)
-			}
-			continue
-		}
 		if len(k.sent) != 1 {
 			t.Fatalf("%d are sent", len(k.sent))
 		}
 		p, err := packets.Parse(k.sent[0])
-		want := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10, 0, 0, 0, 22, 0, 0, 0, 11, 1, 1, 5, 10}, begun+1), begun+21)
-		if err != nil || p.TCP.Flags != packets.ACK || p.TCP.Window != window || p.TCP.Sequence != number+1 || p.TCP.Acknowledge != begun+1 || !slices.Equal(p.TCP.Options, want) {
+		want := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, 22), 11)
+		if err != nil || p.TCP.Flags != packets.ACK || p.TCP.Window != window || p.TCP.Sequence != number+1 || p.TCP.Acknowledge != begun+21 || !slices.Equal(p.TCP.Options, want) {
 			t.Errorf("%v, %+v", err, p.TCP)
 		}
 	}
+}
+
+// What was acknowledged comes no more: it is sent to the host until that has it, and kept when there are too many connections at a
+// time. One that would have to begin anew is told.
+func TestAcknowledgedIsOurs(t *testing.T) {
+	t.Parallel()
+	head, rest := request[:20], later(20, request[20:])
+	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", head)}
+	once, both := fmt.Sprintf("replay %q x1", head), fmt.Sprintf("replay %q x1", request[20:])
+	b := newBed(t)
+	b.hears(first(head))
+	b.hears(first(head), fmt.Sprintf("send ACK %d %d", cookie+1, begun+1+len(head)))
+	b.hears(rest, connects...)
+	b.hears(rest, once) // its host has not heard of it
+	b.hears(about(datapath.WebRefused, reasonRate), "forget")
+	if b.waiting() != 1 || b.octets == 0 {
+		t.Errorf("waiting are %d, of %d octets", b.waiting(), b.octets)
+	}
+	b.hears(rest, connects...)
+	b.hears(about(datapath.WebOpened, ""), once, both, both, both)
+	b.waits(orderTime, "forget", once)
+	b.waits(restTime)
+	if len(b.all)+len(b.source)+len(b.network)+len(b.host)+b.octets != 0 {
+		t.Errorf("left are %+v", b.table)
+	}
+
+	b = newBed(t)
+	b.hears(first(head))
+	b.hears(first(head), fmt.Sprintf("send ACK %d %d", cookie+1, begun+1+len(head)))
+	b.hears(rest, connects...)
+	if err := b.reconsider(nowhere, b.now); err != nil {
+		t.Fatal(err)
+	}
+	b.done(fmt.Sprintf("send RST %d 0", cookie+1), "forget")
 }
 
 // However many are late at a time, what comes meanwhile is heard.

@@ -69,34 +69,31 @@ func (s *segment) readTimestamps(options []byte) {
 	}
 }
 
-// hasSACK reports whether selective acknowledgements were agreed upon, by the cookie that a first segment acknowledges
-// (bpf/handshake/syn_cookie.h).
-func (s *segment) hasSACK() bool { return (s.acknowledges-1)>>24&1 != 0 }
-
-// window is what is promised behind the handshake, by the scale that the same cookie has (HANDSHAKE_WINDOW and _SCALE).
-func (s *segment) window() uint16 {
+// window is what is promised behind the handshake, and so many octets later, by the scale that the cookie has which the segment
+// acknowledges (HANDSHAKE_WINDOW and _SCALE, bpf/handshake/syn_cookie.h).
+func (s *segment) window(later uint32) uint16 {
+	window := uint16(hello.MaxBytes - min(later, hello.MaxBytes)) //nolint:gosec // at most MaxBytes
 	if (s.acknowledges-1)>>25&15 == datapath.WebNoScale {
-		return hello.MaxBytes
+		return window
 	}
-	return hello.MaxBytes >> datapath.WebScale
+	return window >> datapath.WebScale
 }
 
-// selective acknowledges what comes after the client's first number selectively, up to but not including end, and no other way.
-func (s *segment) selective(from, end uint32) []byte {
-	block := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 5, 10}, from), end)
-	return s.write(block, nil, ipv4.ACK, s.window(), s.acknowledges, from)
+// acknowledge acknowledges so many octets of its client's first data.
+func (s *segment) acknowledge(octets uint32) []byte {
+	return s.write(nil, ipv4.ACK, s.window(octets), s.acknowledges, s.Sequence+octets)
 }
 
 // answer is a segment to who sent s.
 func (s *segment) answer(flags byte, sequence, acknowledges uint32, data []byte) []byte {
-	return s.write(nil, data, flags, 0, sequence, acknowledges)
+	return s.write(data, flags, 0, sequence, acknowledges)
 }
 
-// write makes a segment with the link and IP addresses and ports of s the other way round, and options behind timestamps.
-func (s *segment) write(options, data []byte, flags byte, window uint16, sequence, acknowledges uint32) []byte {
+// write makes a segment with the link and IP addresses and ports of s the other way round, and timestamps as it has them.
+func (s *segment) write(data []byte, flags byte, window uint16, sequence, acknowledges uint32) []byte {
+	var options []byte
 	if s.stamped {
-		stamps := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, s.echo), s.value)
-		options = append(stamps, options...)
+		options = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, s.echo), s.value)
 	}
 	out := make([]byte, ipv4.LinkHeader+ipv4.IPHeader+ipv4.TCPHeader+len(options)+len(data))
 	copy(out, s.Frame[6:12])

@@ -129,7 +129,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 	}
 	if c.phase == phaseConnecting {
-		return nil
+		return c.repeat(t.kernel)
 	}
 	if err != nil {
 		return errors.Join(errs, t.end(c, e.At, reasonMalformed, nil))
@@ -153,7 +153,7 @@ func (t *table) read(c *connection, e *datapath.WebEvent, s segment, again bool)
 	name, err := c.name()
 	if errors.Is(err, hello.ErrShort) {
 		if again {
-			return c.nudge(t.kernel, s)
+			return c.acknowledge(t.kernel, s)
 		}
 		return nil
 	}
@@ -207,18 +207,33 @@ func (t *table) settle(c *connection) error {
 	}
 	err := t.kernel.ForgetWeb(c.flow)
 	c.settled = err == nil
+	if c.phase == phaseOpen {
+		err = errors.Join(err, c.repeat(t.kernel))
+	}
 	return err
 }
 
-// postpone has a connection of which there are too many at a time begin anew.
+// postpone has a connection of which there are too many at a time begin anew; or, if its client keeps the first segment no more,
+// try again with what comes next.
 func (t *table) postpone(c *connection, now model.Instant) error {
 	t.counts.Full++
-	return t.anew(c, now)
+	if !c.acknowledged {
+		return t.anew(c, now)
+	}
+	c.phase = phaseReading
+	t.take(c.flow.Source.Addr())
+	c.octets = c.framed + c.stream.Size()
+	t.hold(c, c.octets)
+	t.queue(c, &t.reading)
+	return t.kernel.ForgetWeb(c.flow)
 }
 
 // anew has a connection begin anew with what its client sends next, but for what came after its first segment: a client that
-// hears nothing sends that one alone (RFC 6298 section 5).
+// hears nothing sends that one alone (RFC 6298 section 5). One that was told that it has come has to connect again.
 func (t *table) anew(c *connection, now model.Instant) error {
+	if c.acknowledged {
+		return errors.Join(c.tell(t.kernel, nil), t.forget(c))
+	}
 	for i, frame := range c.frames {
 		if list, err := parseSegments(frame.octets, 0); i > 0 && err == nil {
 			t.early.keep(c.flow, list[0], now)

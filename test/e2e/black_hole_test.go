@@ -15,13 +15,9 @@ func TestBlackHoleIsNamed(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 2, Servers: 1})
 	r.command("gateway", "ip", "link", "set", "eth0", "mtu", "1300")
 	deaf, hears, server := r.Hosts()[0], r.Hosts()[1], r.Servers[0]
-	filter := deaf.Command(t.Context(), "nft", "-f", "-")
-	filter.Stdin = strings.NewReader(`table ip deaf {
+	r.filter(deaf, `table ip deaf {
   chain in { type filter hook input priority filter; icmp type destination-unreachable drop; }
 }`)
-	if out, err := filter.CombinedOutput(); err != nil {
-		t.Fatalf("nft: %v: %s", err, out)
-	}
 	d := r.start(r.configuration())
 	for _, from := range []netns.Node{deaf, hears} {
 		if err := ping(from, server.IP); err != nil { // whereby the neighbour is known

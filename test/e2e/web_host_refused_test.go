@@ -37,9 +37,15 @@ func readsNames(t *testing.T, from netns.Node) {
 // filtersPort has a node's kernel do so with what comes to a port.
 func (r *realm) filtersPort(at netns.Node, port int, verdict string) {
 	r.t.Helper()
-	filter := at.Command(r.t.Context(), "nft", "-f", "-")
-	filter.Stdin = strings.NewReader(fmt.Sprintf("table ip silent {\n chain in { type filter hook input priority filter; tcp dport %d %s; }\n}", port, verdict))
-	if out, err := filter.CombinedOutput(); err != nil {
+	r.filter(at, fmt.Sprintf("table ip silent {\n chain in { type filter hook input priority filter; tcp dport %d %s; }\n}", port, verdict))
+}
+
+// filter has nft read rules on a node.
+func (r *realm) filter(at netns.Node, rules string) {
+	r.t.Helper()
+	nft := at.Command(r.t.Context(), "nft", "-f", "-")
+	nft.Stdin = strings.NewReader(rules)
+	if out, err := nft.CombinedOutput(); err != nil {
 		r.t.Fatalf("nft: %v: %s", err, out)
 	}
 }
