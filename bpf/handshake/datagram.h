@@ -13,9 +13,9 @@
 #include "connection_id.h"
 #include "side.h"
 
-#define INITIALS_PER_SECOND   5000
+#define INITIALS_PER_SECOND   4000
 #define REBINDINGS_PER_SECOND 1000
-#define DATAGRAM_BURST	      50000000ULL /* ns of these: 250 Initials leave room in the ring for what TCP has to say */
+#define DATAGRAM_BURST	      50000000ULL /* ns of these: 200 Initials leave room in the ring for what TCP has to say */
 
 static __always_inline bool datagram_is_paid(__u32 which, __u32 rate)
 {

@@ -159,9 +159,12 @@ __noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct f
 	return handshake_become(ctx, packet, &what, &flow->offer);
 }
 
-/* In a tick: about 950 and 1,900 a second, or as many as twice the sessions that a source may open. Those of one hash share. */
-#define WEB_FRAMES_OF_A_SOURCE	256
-#define WEB_FRAMES_MOST		2000
+/*
+ * In a tick: about 1,900 and 3,800 a second, or four times the sessions that a source may open, as hellos come in two frames. Those
+ * of one hash share. The ring has room for what a network may send.
+ */
+#define WEB_FRAMES_OF_A_SOURCE	512
+#define WEB_FRAMES_MOST		4000
 #define WEB_FRAMES_OF_A_NETWORK 2    /* times as many, of a /24 */
 #define WEB_FRAME_SHARE		2048 /* octets of a frame that count as one */
 
@@ -173,8 +176,8 @@ __noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
 
 	if (!settings)
 		return false;
-	if (settings->limits.remote_rate / 2 > most)
-		most = settings->limits.remote_rate / 2;
+	if (settings->limits.remote_rate > most)
+		most = settings->limits.remote_rate;
 	if (most > WEB_FRAMES_MOST)
 		most = WEB_FRAMES_MOST;
 	place = hash_words(packet->tuple.source, 0) & (WEB_SOURCES - 1);

@@ -71,7 +71,7 @@ struct web_event {
 	__u16 pad;
 };
 
-#define WEB_RING      (1 << 20) /* octets of web_events */
+#define WEB_RING      (1 << 21) /* octets of web_events */
 #define WEB_RING_TOLD (1 << 16) /* of which frames leave so many for what is told of connections: about 800 */
 
 /* A frame behind its event. What is longer than the longest is not heard of. */

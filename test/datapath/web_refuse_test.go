@@ -134,7 +134,7 @@ func (g *gateway) flooded(number int, frames ...[]byte) (heard uint64) {
 // Who has proved its address sends more than a daemon can read: others are heard as before.
 func TestWebFramesOfASource(t *testing.T) {
 	t.Parallel()
-	const most = 256 // WEB_FRAMES_OF_A_SOURCE
+	const most = 512 // WEB_FRAMES_OF_A_SOURCE
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteRate = 500 }))
 	g.serves(allPromised)
 	frame := func(client netip.AddrPort) []byte {
@@ -151,7 +151,7 @@ func TestWebFramesOfASource(t *testing.T) {
 // Neither do those of a network together: it has what two sources have. Another one is heard.
 func TestWebFramesOfANetwork(t *testing.T) {
 	t.Parallel()
-	const most = 512 // of them and WEB_FRAMES_OF_A_NETWORK
+	const most = 1024 // of them and WEB_FRAMES_OF_A_NETWORK
 	g := newGateway(t, limited(func(l *datapath.Limits) { l.RemoteRate = 500 }))
 	g.serves(allPromised)
 	var frames [][]byte
@@ -184,7 +184,7 @@ func TestWebRingHasRoomForWhatIsTold(t *testing.T) {
 		other.knocks(allPromised)
 		frames = append(frames, addressed(other.from(packets.ACK, clientISN+2, other.cookie+1, "G", nil)).Bytes())
 	}
-	if heard := g.flooded(2000, frames...); heard < 500 || heard > 620 {
+	if heard := g.flooded(2000, frames...); heard < 1050 || heard > 1250 {
 		t.Errorf("%d frames have found room", heard)
 	}
 	r := g.put(v.says(synAck, hostISN, v.isn+1, "", v.host.options(hostClock, clientClock+5)))

@@ -314,7 +314,7 @@ func TestWebDatagramBudgets(t *testing.T) {
 		payload string
 		passed  model.Reason
 		rate    float64
-	}{{initial, "held_for_name", 5000}, {short, "forwarded", 1000}} {
+	}{{initial, "held_for_name", 4000}, {short, "forwarded", 1000}} {
 		var frames [][]byte
 		for n := range 3000 {
 			frames = append(frames, addressed(quic(endpoint(remote, uint16(1000+10000*i+n)), c.payload)).Bytes())
