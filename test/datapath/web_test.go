@@ -129,12 +129,13 @@ type visit struct {
 	at         netip.AddrPort // its host
 	isn        uint32         // the client's
 	can, host  ability
-	cookie     uint32 // our number
-	clock      uint32 // our timestamp
-	difference uint32 // to the client, of the host's numbers
-	syn        string // layouts of the options of the client's SYN,
-	synAck     string // and of its host's SYN and ACK; without one, as Linux
-	ticks      uint32 // and of its timestamps
+	cookie     uint32                // our number
+	clock      uint32                // our timestamp
+	difference uint32                // to the client, of the host's numbers
+	syn        string                // layouts of the options of the client's SYN,
+	synAck     string                // and of its host's SYN and ACK; without one, as Linux
+	ticks      uint32                // and of its timestamps
+	begins     func(*packets.Packet) // what else its SYN has
 }
 
 var (
@@ -155,6 +156,9 @@ func (v *visit) from(flags packets.Flags, sequence, acknowledge uint32, data str
 func (v *visit) knocks(promise datapath.WebPromise) {
 	v.t.Helper()
 	p := v.from(packets.SYN, v.isn, 0, "", v.can.laidOut(v.syn, clientClock, 0))
+	if v.begins != nil {
+		p = p.Change(v.begins)
+	}
 	before := v.counters()["answered_cookie"]
 	r := v.put(p)
 	if r.action != dataplane.Redirect || v.counters()["answered_cookie"] != before+1 { // and, to one inside, forwarded
@@ -168,6 +172,7 @@ func (v *visit) knocks(promise datapath.WebPromise) {
 	same(v.gateway, "what is promised", a, want)
 	same(v.gateway, "acknowledged", r.packet.TCP.Acknowledge, uint32(v.isn+1))
 	same(v.gateway, "flags", r.packet.TCP.Flags, synAck)
+	same(v.gateway, "octets behind the answer", len(r.packet.Payload), 0)
 	if a.timestamps {
 		same(v.gateway, "echo", echo, clientClock)
 	}
@@ -293,14 +298,6 @@ func TestWebHandshake(t *testing.T) {
 	}
 	g.count(len(clients) * len(hosts))
 	g.sound()
-}
-
-// scaled is how a window of one end is read by the other.
-func scaled(window uint16, left int) uint16 {
-	if left < 0 {
-		return window >> -left
-	}
-	return uint16(min(uint32(window)<<left, 65535))
 }
 
 // talks wants segments of both ends translated.

@@ -24,3 +24,11 @@ func TestWebWindowIsWhole(t *testing.T) {
 		same(g, "the window", uint32(v.forwarded(v.put(p)).TCP.Window)<<datapath.WebScale, window)
 	}
 }
+
+// scaled is how a window of one end is read by the other.
+func scaled(window uint16, left int) uint16 {
+	if left < 0 {
+		return window >> -left
+	}
+	return uint16(min(uint32(window)<<left, 65535))
+}
