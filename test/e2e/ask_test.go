@@ -66,7 +66,7 @@ func TestGuideAsk(t *testing.T) {
 				t.Fatalf("build the example: %v: %s", err, out)
 			}
 			stop := r.asked(folder+"/by-path", "../../examples/ask/by_http_path.py", "/admin", "/internal")
-			r.asked(folder+"/by-name", byName, "tracker.example")
+			stopByName := r.asked(folder+"/by-name", byName, "tracker.example")
 			d := r.start(with(r.configuration(), r.interfacesAt(mode)) +
 				"events: [{name: log, file: " + folder + "/events}]\n" + r.guide("ask.md", "www.hosta.foo.example.", "www."+hostName(0), "/run/realmgate-ask", folder))
 			d.hasPrograms(2)
@@ -102,18 +102,25 @@ func TestGuideAsk(t *testing.T) {
 			}
 			d.explains("port 443 would pass", r.Hosts()[0].IP.String(), "--to", r.Servers[0].IP.String(), "--protocol", "tcp", "--port", "443")
 
-			// The program dies, and another takes its place: until then the function fails, which is closed here.
+			// Where a program is away and its function fails open, nobody is kept from anything.
+			stopByName()
+			eventually(t, 10*time.Second, "a page that was denied", func() bool { return reachTLS(r.Hosts()[0], at, "tracker.example") == nil })
+			r.asked(folder+"/by-name", byName, "tracker.example")
+			d.hasPrograms(3)
+			eventually(t, 10*time.Second, "no program is away", func() bool { return d.warning("its program is away") == "" })
+
+			// The other dies, and one takes its place: until then the function fails, which is closed here.
 			stop()
 			eventually(t, 10*time.Second, "its program is away", func() bool { return d.warning("its program is away") != "" })
 			if page, err := curl(r.Clients[0], lent(), 80, "--max-time", "2"); err == nil {
 				t.Errorf("without the program a page is %q", page)
 			}
 			r.asked(folder+"/by-path", "../../examples/ask/by_http_path.py", "/admin")
-			d.hasPrograms(3)
+			d.hasPrograms(4)
 			if page, err := curl(r.Clients[0], lent(), 80); err != nil || page != hostName(0)+"\n" {
 				t.Errorf("with the program again a page is %q: %v", page, err)
 			}
-			if got := kinds(told(t, folder+"/events")); got != "start program_failed program_recovered" {
+			if got := kinds(told(t, folder+"/events")); got != "start program_failed program_recovered program_failed program_recovered" {
 				t.Errorf("told are %s", got)
 			}
 		})

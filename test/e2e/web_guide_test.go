@@ -66,7 +66,10 @@ func TestGuideWeb(t *testing.T) {
 	if len(visits) == 0 {
 		t.Error("no visit to the second site is listed")
 	}
-	d.explained("would pass", "203.0.113.70", "--to", "shop.foo.example", "--protocol", "tcp", "--port", "443")
+	d.explained("would pass", "203.0.113.70", "--name", "shop.foo.example")
+	if out, err := d.tell("explain", "203.0.113.70", "--name", "nobody.foo.example"); err != nil || !strings.Contains(out, "drop_name_unknown") {
+		t.Errorf("explain of a name that nobody has: %v: %s", err, out)
+	}
 	if web := d.status().Web; web == nil || web.Opened < uint64(len(sites)) || web.Refused == 0 {
 		t.Errorf("status of the web: %+v", web)
 	}
