@@ -27,6 +27,7 @@ const (
 
 const (
 	mostFrames  = 16                    // of a connection, that wait to be sent again
+	mostRepeats = 3                     // of a first segment that its client keeps no more: while its host is silent, and then
 	connectTime = 3 * time.Second       // for a host to answer, as long as a tentative session lives
 	orderTime   = 50 * time.Millisecond // that the data plane keeps order at least, once it is open
 	restTime    = time.Second           // what is over is known for so long: what was on its way then finds it
@@ -59,8 +60,9 @@ type connection struct {
 	times   int  // its first data are sent for the SYN
 	behind  int  // frames that came when it was open
 	settled bool // the data plane knows it no more
-	// Its client has heard that its first segment has come, and keeps it no more: we do.
+	// Its client has heard that its first segment has come, and keeps it no more: we do, and have sent it again so many times.
 	acknowledged bool
+	repeats      int
 
 	in *list.List // of places
 	at *list.Element
@@ -129,15 +131,16 @@ func (c *connection) add(s segment) error {
 // acknowledge has a client that has sent its first segment again send what is behind it, which was lost. Nothing else does:
 // Linux takes no SACK block that begins with what is to come next (tcp_is_sackblock_valid).
 func (c *connection) acknowledge(k kernel, s segment) error {
-	c.acknowledged = true
-	return k.Send(c.ifindex, s.acknowledge(uint32(len(c.first.Payload)))) //nolint:gosec // a frame's
+	err := k.Send(c.ifindex, s.acknowledge(uint32(len(c.first.Payload)))) //nolint:gosec // a frame's
+	c.acknowledged = c.acknowledged || err == nil
+	return err
 }
 
-// repeat sends the first segment again where its client does not.
+// mayRepeat reports whether the first segment has to be sent again in its client's place.
+func (c *connection) mayRepeat() bool { return c.acknowledged && c.repeats < mostRepeats }
+
 func (c *connection) repeat(k kernel) error {
-	if !c.acknowledged {
-		return nil
-	}
+	c.repeats++
 	return k.Replay(c.ifindex, c.first.Frame, 1)
 }
 
@@ -181,7 +184,7 @@ func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
 // open sends all again that came meanwhile, in the client's order. The data plane lets pass no more than what is next until it
 // has forgotten the connection (bpf/handshake/order.h).
 func (c *connection) open(k kernel, now model.Instant) error {
-	c.phase, c.until = phaseOpen, now.Add(restTime)
+	c.phase, c.until, c.repeats = phaseOpen, now.Add(restTime), 0
 	slices.SortStableFunc(c.frames, func(a, b held) int { return cmp.Compare(a.offset, b.offset) })
 	var errs []error
 	for _, frame := range c.frames {

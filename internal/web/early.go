@@ -15,8 +15,8 @@ const (
 )
 
 // early has segments of connections whose first one has not come: it was lost, or they have overtaken it. Their client sends
-// no more than the first one again while it hears nothing (RFC 6298 section 5), and we acknowledge nothing. So without them
-// the name would never be whole.
+// no more than the first one again while it hears nothing (RFC 6298 section 5). Without them the name would be whole only when
+// it has heard.
 type early struct {
 	of      map[model.Tuple]*earlySegments
 	network map[netip.Prefix]int

@@ -19,14 +19,18 @@ func (t *table) expire(then, now model.Instant) (more bool, err error) {
 			t.early.expire(now)
 			return false, err
 		}
-		switch c.in {
-		case &t.reading:
+		switch {
+		case c.in == &t.reading:
 			err = errors.Join(err, t.end(c, now, reasonLate, nil))
-		case &t.connecting:
+		case c.in == &t.connecting:
 			err = errors.Join(err, t.end(c, now, reasonRefused, nil))
-		case &t.ordering:
+		case c.in == &t.ordering:
 			t.queue(c, &t.resting)
 			err = errors.Join(err, t.settle(c))
+		case c.phase == phaseOpen && c.mayRepeat():
+			c.until = now.Add(restTime)
+			t.queue(c, &t.resting)
+			err = errors.Join(err, c.repeat(t.kernel))
 		default:
 			err = errors.Join(err, t.forget(c))
 		}

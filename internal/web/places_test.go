@@ -1,11 +1,9 @@
 package web
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,71 +185,6 @@ func TestHostHasItsShare(t *testing.T) {
 	if b.says(late, datapath.WebFirst, 0, request); b.kernel.answers[flowOf(late)].Host != www {
 		t.Errorf("a place that is free again is not given: %+v", b.kernel.answers[flowOf(late)])
 	}
-}
-
-// A client that sends its first data again, of which the rest is missing, hears that they have come, and no more may be under way
-// for that.
-func TestAcknowledgesWhatComesAgain(t *testing.T) {
-	t.Parallel()
-	for number, window := range map[uint32]uint16{cookie: 31, 1<<24 | 15<<25: 16364, 1<<24 | 7<<25: 31} {
-		b := newBed(t)
-		k := &fakeKernel{}
-		b.table.kernel = k
-		e := first(request[:20])
-		e.Frame = frame(e.Flow, 0, request[:20], func(p *packets.Packet) {
-			p.TCP.Acknowledge = number + 1
-			p.TCP.Options = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, 11), 22)
-		})
-		for range 2 {
-			again := e
-			again.Frame = slices.Clone(e.Frame)
-			if err := b.hear(&again); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(k.sent) != 1 {
-			t.Fatalf("%d are sent", len(k.sent))
-		}
-		p, err := packets.Parse(k.sent[0])
-		want := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{1, 1, 8, 10}, 22), 11)
-		if err != nil || p.TCP.Flags != packets.ACK || p.TCP.Window != window || p.TCP.Sequence != number+1 || p.TCP.Acknowledge != begun+21 || !slices.Equal(p.TCP.Options, want) {
-			t.Errorf("%v, %+v", err, p.TCP)
-		}
-	}
-}
-
-// What was acknowledged comes no more: it is sent to the host until that has it, and kept when there are too many connections at a
-// time. One that would have to begin anew is told.
-func TestAcknowledgedIsOurs(t *testing.T) {
-	t.Parallel()
-	head, rest := request[:20], later(20, request[20:])
-	connects := []string{"answer 10.0.0.100:8080", fmt.Sprintf("replay %q x2", head)}
-	once, both := fmt.Sprintf("replay %q x1", head), fmt.Sprintf("replay %q x1", request[20:])
-	b := newBed(t)
-	b.hears(first(head))
-	b.hears(first(head), fmt.Sprintf("send ACK %d %d", cookie+1, begun+1+len(head)))
-	b.hears(rest, connects...)
-	b.hears(rest, once) // its host has not heard of it
-	b.hears(about(datapath.WebRefused, reasonRate), "forget")
-	if b.waiting() != 1 || b.octets == 0 {
-		t.Errorf("waiting are %d, of %d octets", b.waiting(), b.octets)
-	}
-	b.hears(rest, connects...)
-	b.hears(about(datapath.WebOpened, ""), once, both, both, both)
-	b.waits(orderTime, "forget", once)
-	b.waits(restTime)
-	if len(b.all)+len(b.source)+len(b.network)+len(b.host)+b.octets != 0 {
-		t.Errorf("left are %+v", b.table)
-	}
-
-	b = newBed(t)
-	b.hears(first(head))
-	b.hears(first(head), fmt.Sprintf("send ACK %d %d", cookie+1, begun+1+len(head)))
-	b.hears(rest, connects...)
-	if err := b.reconsider(nowhere, b.now); err != nil {
-		t.Fatal(err)
-	}
-	b.done(fmt.Sprintf("send RST %d 0", cookie+1), "forget")
 }
 
 // However many are late at a time, what comes meanwhile is heard.

@@ -76,7 +76,7 @@ func (s *segment) window(later uint32) uint16 {
 	if (s.acknowledges-1)>>25&15 == datapath.WebNoScale {
 		return window
 	}
-	return window >> datapath.WebScale
+	return (window + 1<<datapath.WebScale - 1) >> datapath.WebScale // a window does not shrink (RFC 9293 section 3.8.6)
 }
 
 // acknowledge acknowledges so many octets of its client's first data.

@@ -129,7 +129,10 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 	}
 	if c.phase == phaseConnecting {
-		return c.repeat(t.kernel)
+		if c.mayRepeat() {
+			return c.repeat(t.kernel)
+		}
+		return nil
 	}
 	if err != nil {
 		return errors.Join(errs, t.end(c, e.At, reasonMalformed, nil))
@@ -181,7 +184,7 @@ func (t *table) read(c *connection, e *datapath.WebEvent, s segment, again bool)
 }
 
 func (t *table) opened(c *connection, e *datapath.WebEvent) error {
-	if c.phase != phaseConnecting {
+	if c.phase != phaseConnecting && (c.phase != phaseReading || !c.acknowledged) { // of two SYNs one was too many
 		return nil
 	}
 	t.leave(c)
@@ -192,8 +195,11 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 }
 
 // follows sends on what has come behind the first data. What is not next comes back as long as the data plane keeps order, which
-// ends when so many frames have come.
+// ends when so many frames have come. What comes back after as many more is of a session that is over.
 func (t *table) follows(c *connection, s segment) (err error) {
+	if c.behind == 2*mostFrames {
+		return nil
+	}
 	if c.behind++; c.behind == mostFrames {
 		err = t.settle(c)
 	}
@@ -207,9 +213,6 @@ func (t *table) settle(c *connection) error {
 	}
 	err := t.kernel.ForgetWeb(c.flow)
 	c.settled = err == nil
-	if c.phase == phaseOpen {
-		err = errors.Join(err, c.repeat(t.kernel))
-	}
 	return err
 }
 
@@ -220,7 +223,7 @@ func (t *table) postpone(c *connection, now model.Instant) error {
 	if !c.acknowledged {
 		return t.anew(c, now)
 	}
-	c.phase = phaseReading
+	c.phase, c.began = phaseReading, now
 	t.take(c.flow.Source.Addr())
 	c.octets = c.framed + c.stream.Size()
 	t.hold(c, c.octets)
@@ -229,9 +232,10 @@ func (t *table) postpone(c *connection, now model.Instant) error {
 }
 
 // anew has a connection begin anew with what its client sends next, but for what came after its first segment: a client that
-// hears nothing sends that one alone (RFC 6298 section 5). One that was told that it has come has to connect again.
+// hears nothing sends that one alone (RFC 6298 section 5). One that keeps it no more is told, unless its session will tell it.
 func (t *table) anew(c *connection, now model.Instant) error {
-	if c.acknowledged {
+	if c.acknowledged && c.phase == phaseConnecting {
+		t.counts.Refused++
 		return errors.Join(c.tell(t.kernel, nil), t.forget(c))
 	}
 	for i, frame := range c.frames {
