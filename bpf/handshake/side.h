@@ -159,34 +159,6 @@ __noinline enum reason web_syn_write(ctx_t *ctx, struct packet *packet, struct f
 	return handshake_become(ctx, packet, &what, &flow->offer);
 }
 
-/*
- * In a tick: about 1,900 and 3,800 a second, or four times the sessions that a source may open, as hellos come in two frames. Those
- * of one hash share. The ring has room for what a network may send.
- */
-#define WEB_FRAMES_OF_A_SOURCE	512
-#define WEB_FRAMES_MOST		4000
-#define WEB_FRAMES_OF_A_NETWORK 2    /* times as many, of a /24 */
-#define WEB_FRAME_SHARE		2048 /* octets of a frame that count as one */
-
-/* Whether the daemon is to hear of one more frame of a source: who has proved its address could else fill its ears. */
-__noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
-{
-	struct settings *settings = packet ? settings_get(packet->generation) : 0;
-	__u32 most = WEB_FRAMES_OF_A_SOURCE, place, frames = 1 + ctx_length(ctx) / WEB_FRAME_SHARE;
-
-	if (!settings)
-		return false;
-	if (settings->limits.remote_rate > most)
-		most = settings->limits.remote_rate;
-	if (most > WEB_FRAMES_MOST)
-		most = WEB_FRAMES_MOST;
-	place = hash_words(packet->tuple.source, 0) & (WEB_SOURCES - 1);
-	if (!budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most, frames))
-		return false;
-	place = WEB_SOURCES + (hash_words(packet->tuple.source & bpf_htonl(0xffffff00), 1) & (WEB_SOURCES - 1));
-	return budget_spend_some(bpf_map_lookup_elem(&web_budgets, &place), most * WEB_FRAMES_OF_A_NETWORK, frames);
-}
-
 /* Whether the daemon hears of the frame, which then goes no further. */
 static __always_inline bool web_is_heard(ctx_t *ctx, const struct packet *packet, __u16 kind)
 {

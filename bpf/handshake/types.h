@@ -74,16 +74,7 @@ struct web_event {
 #define WEB_RING      (1 << 21) /* octets of web_events */
 #define WEB_RING_TOLD (1 << 16) /* of which frames leave so many for what is told of connections: about 800 */
 
-/* A frame behind its event. What is longer than the longest is not heard of. */
-#define WEB_FRAME_SHORT 1600
-#define WEB_FRAME_LONG	16640
-
-struct web_short_frame {
-	struct web_event event;
-	__u8 octet[WEB_FRAME_SHORT];
-};
-
-struct web_long_frame {
-	struct web_event event;
-	__u8 octet[WEB_FRAME_LONG];
-};
+/* A frame is behind its event, in room for one of these lengths: of a segment, of an aggregate of two, as long hellos are, of more. */
+#define WEB_FRAME_SHORT	 1600
+#define WEB_FRAME_MIDDLE 3200
+#define WEB_FRAME_LONG	 16640

@@ -1,7 +1,9 @@
 package datapath
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +145,16 @@ func TestWebFramesOfASource(t *testing.T) {
 		return addressed(v.from(packets.ACK, clientISN+2, v.cookie+1, "G", nil)).Bytes()
 	}
 	same(g, "heard of a source", g.flooded(most+20, frame(client)), most)
+	events, err := g.data.WebEvents()
+	check(t, err)
+	defer events.Close()                                                           //nolint:errcheck // the test is over
+	go events.Follow(func(error) {}, func(datapath.WebEvent) {})                   // the ring has room for fewer
+	for length, most := range map[int]int{1600: most / 2, 3200: (most + 9) / 10} { // longer ones take more of the ring
+		long := g.visitor(endpoint(netip.AddrFrom4([4]byte{192, 0, 2, byte(length >> 5)}), 50000), ability{1460, 7, true, true}, ability{})
+		long.knocks(allPromised)
+		f := addressed(long.from(packets.ACK, clientISN+2, long.cookie+1, strings.Repeat("G", length), nil)).Bytes()
+		same(g, fmt.Sprintf("heard of %d octets", length), g.flooded(most+20, f), uint64(most))
+	}
 	other := g.visitor(endpoint(remote2, 50000), ability{1460, 7, true, true}, ability{})
 	other.knocks(allPromised)
 	same(g, "another source", g.put(other.first("GET")).reason, "held_for_name")
