@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
@@ -14,6 +15,7 @@ func TestLogSaysWhatToDelegate(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 2})
 	d := r.prepare(r.Gateway, r.ID(), with(r.configuration(), "realm: {zones: [foo.example., sub.foo.example., bar.example.], nameserver: ns.foo.example.}"))
 	d.run("--log-format", "json")
+	eventually(t, 10*time.Second, "names are served", func() bool { return strings.Contains(d.logged(), `"msg":"serving names"`) })
 	for line := range strings.Lines(d.logged()) {
 		var entry map[string]any
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {

@@ -82,7 +82,7 @@ type halves struct {
 // Ten thousand sources of 40 networks say half a hello each, and no more: honest clients are served beside them, the daemon has
 // room for all, and each is told when its time is over. What fetches take is logged beside quiet times, in turns: while the
 // halves come again, 0.2, 0.6, 1.4, 3 and 6.2 s after the first time, and after that. The sources are strangers to each other,
-// and in one round connections of one kernel, with its bursts.
+// and in one round connections of one kernel, which are silent when they have heard that the halves have come.
 func TestHalfHellosKeepNobodyAway(t *testing.T) {
 	lab.LengthyOnly(t)
 	const networks, each, number, rounds, mostGrown = 40, 250, 2000, 3, 64 << 10 // KiB

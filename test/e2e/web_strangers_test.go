@@ -30,11 +30,11 @@ type saying struct {
 	at    time.Time
 }
 
-// sendsAgain is when a client sends again what nobody acknowledges, if its timer is for 0.2 s first (RFC 6298 section 5.5).
+// sendsAgain is when a client sends again of which it hears nothing, if its timer is for 0.2 s first (RFC 6298 section 5.5).
 var sendsAgain = []time.Duration{200 * time.Millisecond, 600 * time.Millisecond, 1400 * time.Millisecond, 3 * time.Second, 6200 * time.Millisecond}
 
 // strangers come to a web address from so many addresses of each of so many /24 of 203.0.0.0/16, which lead to the node. Each says
-// the text, and sends it again as nobody acknowledges it.
+// the text, and sends it again, whatever it hears.
 func (r *realm) strangers(at netns.Node, networks, each int, text string) *strangers {
 	r.t.Helper()
 	frames, err := at.Frames("eth0")
@@ -45,7 +45,7 @@ func (r *realm) strangers(at netns.Node, networks, each int, text string) *stran
 	s.syns = r.frames(at, r.Gateway.Public[0], networks*each, func(i int) packets.Packet {
 		from := netip.AddrFrom4([4]byte{203, 0, byte(i % networks), byte(1 + i/networks)}) //nolint:gosec // at most 254 of each
 		p := packets.NewTCP(netip.AddrPortFrom(from, 40_000), webPlace, packets.SYN, "")
-		p.TCP.Options = []byte{2, 4, 1460 >> 8, 1460 & 0xff, 4, 2, 1, 1} // an MSS, and SACK: they hear that it has come
+		p.TCP.Options = []byte{2, 4, 1460 >> 8, 1460 & 0xff, 4, 2, 1, 1} // an MSS, and SACK
 		return p
 	})
 	s.done.Go(s.hear)

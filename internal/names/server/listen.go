@@ -78,7 +78,7 @@ func listenNames(at netip.AddrPort) (packets net.PacketConn, listener net.Listen
 
 // ServePublic serves names outside.
 func (s *Service) ServePublic(ctx context.Context, sockets *Sockets) error {
-	s.Log.Info("serving", "public", sockets.public, "private", sockets.privateUDP.LocalAddr())
+	s.Log.Info("serving", "public", sockets.public, "private", sockets.privateUDP.LocalAddr().String())
 	s.announce(s.current.Load())
 	return s.runPublic(ctx, sockets.publicUDP, sockets.publicTCP, sockets.public)
 }
