@@ -107,7 +107,8 @@ static __always_inline enum reason datagram_hold(ctx_t *ctx, const struct packet
 
 	if (!web_is_read())
 		return REASON_DROP_DAEMON_AWAY;
-	if (!datagram_is_paid(DATAGRAM_BUDGET_INITIALS, INITIALS_PER_SECOND) || !web_report_frame(ctx, packet, kind))
+	if (!datagram_is_paid(DATAGRAM_BUDGET_INITIALS, INITIALS_PER_SECOND / web_frame_shares(ctx)) ||
+	    !web_report_frame(ctx, packet, kind))
 		return REASON_DROP_WEB_FULL;
 	return REASON_HELD_FOR_NAME;
 }

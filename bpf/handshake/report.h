@@ -24,17 +24,19 @@ static __always_inline void web_event_fill(struct web_event *event, ctx_t *ctx, 
 	event->each = ctx_segment_size(ctx);
 }
 
-/* How many octets are kept for a frame. */
-static __always_inline __u32 web_frame_room(__u64 length)
+/* As how many frames one counts, by the room that it takes in the ring. */
+static __always_inline __u32 web_frame_shares(ctx_t *ctx)
 {
-	return length <= WEB_FRAME_SHORT    ? WEB_FRAME_SHORT
-	       : length <= WEB_FRAME_MIDDLE ? WEB_FRAME_MIDDLE
-					    : WEB_FRAME_LONG;
+	__u64 length = ctx_length(ctx);
+
+	if (length <= WEB_FRAME_SHORT)
+		return 1;
+	return (length <= WEB_FRAME_MIDDLE ? WEB_FRAME_MIDDLE : WEB_FRAME_LONG) / WEB_FRAME_SHORT;
 }
 
 /*
  * In a tick: about 1,900 and 3,800 a second, or four times the sessions that a source may open, as hellos come in two frames. Those
- * of one hash share. A frame counts by the room that it takes in the ring, which has as much as the default lets a network take.
+ * of one hash share. The ring has as much room as the default lets a network take.
  */
 #define WEB_FRAMES_OF_A_SOURCE	512
 #define WEB_FRAMES_MOST		4000
@@ -44,7 +46,7 @@ static __always_inline __u32 web_frame_room(__u64 length)
 __noinline bool web_is_paid(ctx_t *ctx, const struct packet *packet)
 {
 	struct settings *settings = packet ? settings_get(packet->generation) : 0;
-	__u32 most = WEB_FRAMES_OF_A_SOURCE, place, frames = web_frame_room(ctx_length(ctx)) / WEB_FRAME_SHORT;
+	__u32 most = WEB_FRAMES_OF_A_SOURCE, place, frames = web_frame_shares(ctx);
 
 	if (!settings)
 		return false;

@@ -2,7 +2,8 @@
 /*
  * Connections to web addresses until they are sessions. A SYN is answered by a cookie, and nothing is kept. The daemon reads
  * the first data and says to which host they go; then the segment with them becomes the SYN to that host, and the daemon
- * sends the frames again when the host has answered (host.h). No data are acknowledged here: what is lost comes again.
+ * sends the frames again when the host has answered (host.h). No data are acknowledged here: what is lost comes again, but for what the
+ * daemon has taken upon itself.
  */
 #pragma once
 

@@ -115,20 +115,45 @@ func TestAcknowledgedIsPostponed(t *testing.T) {
 	}
 }
 
-// A reload leads its name elsewhere: it cannot begin anew, and is told. One that is open hears of the end of its session.
-func TestAcknowledgedLeadsElsewhere(t *testing.T) {
+// A reload leads its name elsewhere, or the daemon stops: it cannot begin anew, and is told.
+func TestAcknowledgedIsTold(t *testing.T) {
 	t.Parallel()
-	for name, opened := range map[string]bool{"while its host is asked": false, "when it has answered": true} {
-		b := acknowledges(t)
-		told := []string{fmt.Sprintf("send RST %d 0", cookie+1), "forget"}
-		if opened {
-			b.hears(about(datapath.WebOpened, ""), once, both)
-			told = told[1:]
-		}
-		if err := b.reconsider(nowhere, b.now); err != nil {
-			t.Fatal(name, err)
-		}
-		b.done(told...)
-		b.empty()
+	told := fmt.Sprintf("send RST %d 0", cookie+1)
+	for name, does := range map[string]func(*bed){
+		"its host is asked":  func(*bed) {},
+		"it is postponed":    func(b *bed) { b.hears(about(datapath.WebRefused, reasonRate), "forget") },
+		"it has just opened": func(b *bed) { b.hears(about(datapath.WebOpened, ""), once, both) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := acknowledges(t)
+			does(b)
+			waits := b.waiting() > 0
+			if err := b.part(); err != nil {
+				t.Fatal(err)
+			}
+			if waits {
+				b.done(told)
+			}
+			if err := b.reconsider(nowhere, b.now); err != nil {
+				t.Fatal(err)
+			}
+			if b.done(told, "forget"); len(b.kernel.answers) != 0 {
+				t.Errorf("left are %v", b.kernel.answers)
+			}
+			b.empty()
+		})
 	}
+}
+
+// Its client goes while its host is asked: that is told it, and hears no more of what its client said.
+func TestAcknowledgedGoes(t *testing.T) {
+	t.Parallel()
+	b := acknowledges(t)
+	e := datapath.WebEvent{Kind: datapath.WebLater, Flow: flowOf(visitor), Frame: frame(flowOf(visitor), uint32(len(request)), "", func(p *packets.Packet) { p.TCP.Flags = packets.RST | packets.ACK })}
+	b.hears(e)
+	b.hears(about(datapath.WebOpened, ""), once, both, `replay "" x1`)
+	b.waits(orderTime, "forget")
+	b.waits(restTime)
+	b.empty()
 }

@@ -122,7 +122,7 @@ func TestAgainIsCounted(t *testing.T) {
 	b.says(visitor, datapath.WebLater, uint32(len(request)), "more")
 	b.says(visitor, datapath.WebOpened, 0, "")
 	b.says(visitor, datapath.WebFirst, 0, request[:half])
-	if b.counts.Again != 2 || b.counts.Replayed != 2+1+1+3+1 { // the first segment, which was acknowledged, with what comes meanwhile
+	if b.counts.Again != 2 || b.counts.Replayed != 2+1+3+1 { // the first segment, which was acknowledged, with what comes again
 		t.Errorf("%+v", b.counts)
 	}
 }

@@ -177,7 +177,7 @@ func (c *connection) connect(k kernel, event *datapath.WebEvent) error {
 	if c.first.isFar(clockOf(event)) {
 		c.times = 2
 	}
-	c.phase, c.until = phaseConnecting, event.At.Add(connectTime)
+	c.phase, c.until, c.repeats = phaseConnecting, event.At.Add(connectTime), 0
 	return k.Replay(c.ifindex, c.first.Frame, c.times)
 }
 

@@ -43,7 +43,8 @@ func TestOrderOfABrokenConnection(t *testing.T) {
 		b.hears(beyond, resent("more"))
 	}
 	b.hears(beyond, "forget", resent("more"))
-	for range mostFrames {
+	b.waits(orderTime)
+	for range mostFrames + 1 {
 		b.hears(beyond, resent("more"))
 	}
 	b.hears(beyond) // its session is over, or it would not come back

@@ -22,14 +22,14 @@ func (s *Service) Reconsider(leads Leads) {
 }
 
 func (t *table) reconsider(leads Leads, now model.Instant) (err error) {
-	for _, of := range []*list.List{&t.connecting, &t.ordering, &t.resting} {
+	for _, of := range []*list.List{&t.reading, &t.connecting, &t.ordering, &t.resting} {
 		for at := of.Front(); at != nil; {
 			c := at.Value.(*connection)
 			at = at.Next()
-			if c.phase == phaseOver || leads(c.target, c.flow) {
+			if c.phase == phaseOver || !c.target.To.IsValid() || leads(c.target, c.flow) {
 				continue
 			}
-			if c.phase == phaseConnecting {
+			if c.phase != phaseOpen { // one that is read was postponed
 				t.leave(c)
 			}
 			err = errors.Join(err, t.anew(c, now))

@@ -24,6 +24,7 @@ func (t *table) reset(c *connection, s segment, now model.Instant) error {
 	if c == nil || !c.goes(s) {
 		return nil
 	}
+	c.acknowledged = false // nothing is owed to its host
 	switch c.phase {
 	case phaseReading:
 		t.leave(c)

@@ -85,7 +85,7 @@ func (s *Service) Run(ctx context.Context) error {
 	<-ctx.Done()
 	_ = events.Close()
 	running.Wait()
-	return nil
+	return s.table.part()
 }
 
 func (s *Service) hear(e datapath.WebEvent) {

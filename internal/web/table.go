@@ -112,6 +112,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 		c = t.begin(e, s)
 	}
+	known := int32(s.end-c.next) <= 0
 	c.follow(s)
 	switch c.phase {
 	case phaseOpen:
@@ -129,7 +130,7 @@ func (t *table) frame(c *connection, e *datapath.WebEvent, kind datapath.WebEven
 		}
 	}
 	if c.phase == phaseConnecting {
-		if c.mayRepeat() {
+		if known && c.mayRepeat() {
 			return c.repeat(t.kernel)
 		}
 		return nil
@@ -195,9 +196,9 @@ func (t *table) opened(c *connection, e *datapath.WebEvent) error {
 }
 
 // follows sends on what has come behind the first data. What is not next comes back as long as the data plane keeps order, which
-// ends when so many frames have come. What comes back after as many more is of a session that is over.
+// ends when so many frames have come. What goes on coming back then is of a session that is over.
 func (t *table) follows(c *connection, s segment) (err error) {
-	if c.behind == 2*mostFrames {
+	if c.in == &t.resting && c.behind > 2*mostFrames {
 		return nil
 	}
 	if c.behind++; c.behind == mostFrames {
@@ -232,9 +233,9 @@ func (t *table) postpone(c *connection, now model.Instant) error {
 }
 
 // anew has a connection begin anew with what its client sends next, but for what came after its first segment: a client that
-// hears nothing sends that one alone (RFC 6298 section 5). One that keeps it no more is told, unless its session will tell it.
+// hears nothing sends that one alone (RFC 6298 section 5). One that keeps it no more is told.
 func (t *table) anew(c *connection, now model.Instant) error {
-	if c.acknowledged && c.phase == phaseConnecting {
+	if c.acknowledged {
 		t.counts.Refused++
 		return errors.Join(c.tell(t.kernel, nil), t.forget(c))
 	}
