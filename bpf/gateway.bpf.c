@@ -37,6 +37,13 @@ int gateway_hairpin(ctx_t *ctx)
 	return public_side(ctx, true);
 }
 
+/* Run by the daemon, over what it sends again of a hairpin. */
+SEC(CTX_SECTION)
+int gateway_again(ctx_t *ctx)
+{
+	return hairpin_again(ctx);
+}
+
 /* Entered from gateway_public by tail call. */
 SEC(CTX_SECTION)
 int gateway_question(ctx_t *ctx)

@@ -1000,6 +1000,7 @@ const (
 	bpfProgBindService         = "bind_service"
 	bpfProgClearCount          = "clear_count"
 	bpfProgExtendReservation   = "extend_reservation"
+	bpfProgGatewayAgain        = "gateway_again"
 	bpfProgGatewayDatagram     = "gateway_datagram"
 	bpfProgGatewayFragment     = "gateway_fragment"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
@@ -1064,6 +1065,7 @@ type bpfProgramSpecs struct {
 	BindService         *ebpf.ProgramSpec `ebpf:"bind_service"`
 	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
+	GatewayAgain        *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayDatagram     *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
 	GatewayFragment     *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
@@ -1371,6 +1373,7 @@ type bpfPrograms struct {
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	GatewayAgain        *ebpf.Program `ebpf:"gateway_again"`
 	GatewayDatagram     *ebpf.Program `ebpf:"gateway_datagram"`
 	GatewayFragment     *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
@@ -1393,6 +1396,7 @@ func (p *bpfPrograms) Close() error {
 		p.BindService,
 		p.ClearCount,
 		p.ExtendReservation,
+		p.GatewayAgain,
 		p.GatewayDatagram,
 		p.GatewayFragment,
 		p.GatewayHairpin,

@@ -42,10 +42,11 @@ type sides struct {
 	Fragment *ebpf.Program `ebpf:"gateway_fragment"`
 }
 
-// webSides are where packets of connections to web addresses come to by tail call: loaded where there are such addresses.
+// webSides are where packets of connections to web addresses come to by tail call, or from the daemon: loaded where there are such addresses.
 type webSides struct {
 	Web      *ebpf.Program `ebpf:"gateway_web"`
 	Datagram *ebpf.Program `ebpf:"gateway_datagram"`
+	Again    *ebpf.Program `ebpf:"gateway_again"` // run by the daemon
 }
 
 // poolSides are where TCP to the pool comes to when it is flooded: loaded where there are addresses of the pool.
@@ -247,14 +248,8 @@ func (d *programSet) loadHandshakes(mode Mode, e *entries) error {
 	return d.forms[mode].enter(programs)
 }
 
-// serve has the programs of web addresses loaded, in all forms that are, and in that by which the daemon sends frames again.
-func (d *programSet) serve() error {
-	if err := d.need(&d.serves); err != nil {
-		return err
-	}
-	_, err := d.loaded(TCX)
-	return err
-}
+// serve has the programs of web addresses loaded, in all forms that are.
+func (d *programSet) serve() error { return d.need(&d.serves) }
 
 // lend has those of the pool loaded.
 func (d *programSet) lend() error { return d.need(&d.lends) }
@@ -304,8 +299,17 @@ func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) 
 	return e.sides.Private, nil
 }
 
+// again is the program of XDP for what the daemon sends again of a hairpin.
+func (d *programSet) again() (*ebpf.Program, error) {
+	e, err := d.loaded(XDP)
+	if err != nil {
+		return nil, err
+	}
+	return e.Again, nil
+}
+
 func (e *entries) close() error {
-	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
+	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Again, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
 }
 
 // closeForms lets go what load has made.

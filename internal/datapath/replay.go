@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,22 +25,48 @@ const (
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
 const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 
-var errNoCarrier = errors.New("there are no interfaces to send frames again by")
-
 // Replay sends a frame again as if it had come in by an interface: by a public one from outside, by a private one as it is in a
 // hairpin, translated on its way out. It does so 1 or 2 times: from outside the second comes before anybody can answer the
 // first. It is to run in the gateway's network namespace.
-//
-// It goes through the pair of interfaces of our own, at whose far end the programs for socket buffers run: at XDP, too, as the kernel takes
-// 43 to 58 us to make ready for live frames. Those programs may have to be loaded first.
 func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
-	if _, err := d.loaded(TCX); err != nil {
-		return err
-	}
 	d.mutex.Lock()
-	hairpin := slices.ContainsFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex && p.side == bpfSideSIDE_PRIVATE })
+	mode, hairpin := TCX, false
+	for _, p := range d.ports {
+		if p.ifindex == ifindex {
+			mode, hairpin = p.mode, p.side == bpfSideSIDE_PRIVATE
+		}
+	}
 	near := d.carrier.near
 	d.mutex.Unlock()
+	if mode == XDP {
+		return d.replayFrames(ifindex, frame, times, hairpin)
+	}
+	return d.replayBuffers(near, frame, times, hairpin)
+}
+
+// replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place.
+func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bool) error {
+	program, err := d.Entry(XDP, true, false)
+	if hairpin {
+		program, err = d.again()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = program.Run(&ebpf.RunOptions{ // of one batch, which is sent when it is through
+		Data: frame, Repeat: uint32(times), Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES,
+		Context: XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
+	})
+	if err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
+	}
+	return nil
+}
+
+var errNoCarrier = errors.New("there are no interfaces to send frames again by")
+
+// replayBuffers sends it through the pair of interfaces of our own, as only real socket buffers leave by tcx.
+func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool) error {
 	if near == 0 {
 		return errNoCarrier
 	}

@@ -88,6 +88,7 @@ const (
 	tcxMapWebStates        = "web_states"
 	tcxProgBarePrivate     = "bare_private"
 	tcxProgBarePublic      = "bare_public"
+	tcxProgGatewayAgain    = "gateway_again"
 	tcxProgGatewayCarrier  = "gateway_carrier"
 	tcxProgGatewayDatagram = "gateway_datagram"
 	tcxProgGatewayFragment = "gateway_fragment"
@@ -146,6 +147,7 @@ type tcxSpecs struct {
 type tcxProgramSpecs struct {
 	BarePrivate     *ebpf.ProgramSpec `ebpf:"bare_private"`
 	BarePublic      *ebpf.ProgramSpec `ebpf:"bare_public"`
+	GatewayAgain    *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayCarrier  *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
 	GatewayDatagram *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
 	GatewayFragment *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
@@ -423,6 +425,7 @@ type tcxVariables struct {
 type tcxPrograms struct {
 	BarePrivate     *ebpf.Program `ebpf:"bare_private"`
 	BarePublic      *ebpf.Program `ebpf:"bare_public"`
+	GatewayAgain    *ebpf.Program `ebpf:"gateway_again"`
 	GatewayCarrier  *ebpf.Program `ebpf:"gateway_carrier"`
 	GatewayDatagram *ebpf.Program `ebpf:"gateway_datagram"`
 	GatewayFragment *ebpf.Program `ebpf:"gateway_fragment"`
@@ -439,6 +442,7 @@ func (p *tcxPrograms) Close() error {
 	return _TcxClose(
 		p.BarePrivate,
 		p.BarePublic,
+		p.GatewayAgain,
 		p.GatewayCarrier,
 		p.GatewayDatagram,
 		p.GatewayFragment,
