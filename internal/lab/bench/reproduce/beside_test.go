@@ -26,21 +26,8 @@ type besideMetric struct {
 }
 
 var besides = []beside{
-	{
-		"web-names", []string{"realmgate-tcx", "nginx", "haproxy", "splice", "realmgate-nat-tcx", "nftables", "route"},
-		[]besideMetric{
-			{"connections", "connections, 1,000/s", 1e3},
-			{"first_byte_p50", "first octet at 500/s, median, µs", 1},
-			{"first_byte_p99", "the same, p99, ms", 1e3},
-			{"throughput_1", "one download, Gbit/s", 1},
-			{"throughput_100", "100 downloads, Gbit/s", 1},
-			{"cpu_1", "CPU of the machine, one download, s/GB", 1},
-			{"cpu_100", "the same, 100 downloads", 1},
-			{"flood", "forged SYNs that one CPU could send, 1,000/s", 1e3},
-			{"fetches_flooded", "connections beside them, 1,000/s", 1e3},
-			{"late_flooded", "of these without an answer in a second, 1/s", 1},
-		},
-	},
+	{"web-names", []string{"realmgate-tcx", "nginx", "haproxy", "splice", "realmgate-nat-tcx", "nftables", "route"}, ofWebNames},
+	{"web-names-xdp", []string{"realmgate", "nginx", "haproxy", "splice", "realmgate-nat", "nftables", "route"}, ofWebNames},
 	{
 		"ask", []string{"realmgate-ask", "nfqueue", "nfqueue-each", "realmgate", "iptables"},
 		[]besideMetric{
@@ -50,6 +37,19 @@ var besides = []beside{
 			{"cost_later", "each later packet, ns", 1},
 		},
 	},
+}
+
+var ofWebNames = []besideMetric{
+	{"connections", "connections, 1,000/s", 1e3},
+	{"first_byte_p50", "first octet at 500/s, median, µs", 1},
+	{"first_byte_p99", "the same, p99, ms", 1e3},
+	{"throughput_1", "one download, Gbit/s", 1},
+	{"throughput_100", "100 downloads, Gbit/s", 1},
+	{"cpu_1", "CPU of the machine, one download, s/GB", 1},
+	{"cpu_100", "the same, 100 downloads", 1},
+	{"flood", "forged SYNs that one CPU could send, 1,000/s", 1e3},
+	{"fetches_flooded", "connections beside them, 1,000/s", 1e3},
+	{"late_flooded", "of these without an answer in a second, 1/s", 1},
 }
 
 func (b beside) file() string { return filepath.Join(results, "beside", b.name, "result.json") }
