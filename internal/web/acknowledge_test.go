@@ -129,7 +129,7 @@ func TestAcknowledgedIsTold(t *testing.T) {
 			b := acknowledges(t)
 			does(b)
 			waits := b.waiting() > 0
-			if err := b.part(); err != nil {
+			if err := b.dismiss(); err != nil {
 				t.Fatal(err)
 			}
 			if waits {

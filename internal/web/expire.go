@@ -56,8 +56,8 @@ func (t *table) due(then model.Instant) *connection {
 	return nil
 }
 
-// part tells clients who wait, and keep their first segments no more, that nobody does: the next daemon does not know them.
-func (t *table) part() (err error) {
+// dismiss tells clients who wait, and keep their first segments no more, that nobody does: the next daemon does not know them.
+func (t *table) dismiss() (err error) {
 	for _, c := range t.all {
 		if c.acknowledged && (c.phase == phaseReading || c.phase == phaseConnecting) {
 			err = errors.Join(err, c.tell(t.kernel, nil))

@@ -85,7 +85,10 @@ func (s *Service) Run(ctx context.Context) error {
 	<-ctx.Done()
 	_ = events.Close()
 	running.Wait()
-	return s.table.part()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.warn(s.table.dismiss())
+	return nil
 }
 
 func (s *Service) hear(e datapath.WebEvent) {
