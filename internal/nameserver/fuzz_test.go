@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,9 @@ func seeds(f *testing.F) [][]byte {
 	} {
 		messages = append(messages, packed(f, m))
 	}
-	return append(messages, []byte{}, []byte("\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01"))
+	forwarded := slices.Clone(messages[len(messages)-1])
+	forwarded[0] ^= 0x40 // the signature's Original ID stays
+	return append(messages, forwarded, []byte{}, []byte("\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01"))
 }
 
 // checkReply holds what is true of every reply to any message.

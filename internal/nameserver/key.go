@@ -105,7 +105,7 @@ func (k keys) verify(message []byte, tsig *dns.TSIG) (s signature, rejection *dn
 	reject := func(code uint16) (signature, *dns.TSIG) {
 		return signature{}, &dns.TSIG{
 			Hdr:       dns.RR_Header{Name: tsig.Hdr.Name, Rrtype: dns.TypeTSIG, Class: dns.ClassANY},
-			Algorithm: tsig.Algorithm, TimeSigned: tsig.TimeSigned, Fudge: tsig.Fudge, OrigId: tsig.OrigId, Error: code,
+			Algorithm: tsig.Algorithm, TimeSigned: tsig.TimeSigned, Fudge: tsig.Fudge, Error: code,
 		}
 	}
 	key, ok := k[model.Name(dns.CanonicalName(tsig.Hdr.Name))]

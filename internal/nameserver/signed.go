@@ -122,6 +122,8 @@ func (p *Public) reject(settings *publicSettings, m *dns.Msg, tsig, rejection *d
 		rejection.OtherData = fmt.Sprintf("%012x", time.Now().Unix())
 		rejection.OtherLen = 6
 	}
+	// Who forwarded the request may have given it an ID of their own; the library writes the Original ID into the header.
+	rejection.OrigId = r.Id
 	r.Extra = []dns.RR{rejection}
 	key := settings.keys[modelName(tsig.Hdr.Name)]
 	wire, _, err := dns.TsigGenerate(r, key.secret, tsig.MAC, false)
