@@ -205,6 +205,14 @@ func TestSignatures(t *testing.T) {
 	if m := unpacked(t, through(server, short, TCP)); m.Rcode != dns.RcodeNotAuth {
 		t.Errorf("over TCP: %v", m)
 	}
+	// A record without data cannot be understood.
+	empty := append(packed(t, request("foo.example.", dns.TypeSOA)), 0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0)
+	empty[11] = 1
+	for _, transport := range []Transport{UDP, TCP} {
+		if m := unpacked(t, through(server, empty, transport)); m.Rcode != dns.RcodeFormatError || len(m.Extra) != 0 {
+			t.Errorf("without data over %s: %v", transport, m)
+		}
+	}
 	if s := server.Statistics(); s.BadSignature != 6 {
 		t.Errorf("counters %+v", s)
 	}

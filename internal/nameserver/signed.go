@@ -47,7 +47,8 @@ func (p *Public) special(ctx context.Context, settings *publicSettings, q *query
 	}
 	tsig := m.IsTsig()
 	switch {
-	case tsig == nil && q.signed: // it is there and not the last record (RFC 8945 §5.1)
+	// It is there and not the last record, or the library has read it without its data (RFC 8945 §5.1, §5.2).
+	case tsig == nil && q.signed, tsig != nil && tsig.Algorithm == "":
 		return p.finish(q, failure(dns.RcodeFormatError), buf), nil, true
 	case tsig == nil && update:
 		return p.finish(q, refusal(dns.RcodeRefused, reasonUnsigned), buf), nil, true
