@@ -21,6 +21,8 @@ type tab interface {
 	// evaluate runs an expression in the page, waits for its promise, and
 	// returns the string that it gives.
 	evaluate(ctx context.Context, expression string) (string, error)
+	// failures are the reasons why loads have failed since the last call, as far as the browser tells.
+	failures() string
 }
 
 // chromiumFlags keep it off the network but for what the test asks for. What it
@@ -37,7 +39,7 @@ var chromiumFlags = []string{
 
 // chromium is a tab of a Chromium of its own.
 type chromium struct {
-	wire    *wire
+	*wire
 	session string
 }
 
@@ -69,6 +71,9 @@ func newChromium(m *machine, upgrade bool) (tab, error) {
 	if err == nil {
 		err = w.call(ctx, "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	}
+	if err == nil { // for the reasons of loads that fail
+		err = w.call(ctx, attached.SessionID, "Network.enable", map[string]any{}, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open a tab: %w", err)
 	}
@@ -92,7 +97,7 @@ func waitFile(ctx context.Context, path string) (string, error) {
 
 func (c *chromium) open(ctx context.Context, url string) error {
 	var opened struct{ ErrorText string }
-	if err := c.wire.call(ctx, c.session, "Page.navigate", map[string]any{"url": url}, &opened); err != nil {
+	if err := c.call(ctx, c.session, "Page.navigate", map[string]any{"url": url}, &opened); err != nil {
 		return err
 	}
 	if opened.ErrorText != "" {
@@ -110,7 +115,7 @@ func (c *chromium) evaluate(ctx context.Context, expression string) (string, err
 		}
 	}
 	params := map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}
-	if err := c.wire.call(ctx, c.session, "Runtime.evaluate", params, &got); err != nil {
+	if err := c.call(ctx, c.session, "Runtime.evaluate", params, &got); err != nil {
 		return "", err
 	}
 	if details := got.ExceptionDetails; details.Text != "" {

@@ -42,8 +42,8 @@ const firefoxPort = "9222"
 
 // firefox is a tab of a Firefox of its own.
 type firefox struct {
-	wire *wire
-	id   string // of the tab
+	*wire
+	id string // of the tab
 }
 
 // newFirefox starts a Firefox on the machine, with or without upgrades to https.
@@ -85,7 +85,7 @@ func waitWire(ctx context.Context, m *machine) (*wire, error) {
 }
 
 func (f *firefox) open(ctx context.Context, url string) error {
-	return f.wire.call(ctx, "", "browsingContext.navigate", map[string]any{"context": f.id, "url": url, "wait": "complete"}, nil)
+	return f.call(ctx, "", "browsingContext.navigate", map[string]any{"context": f.id, "url": url, "wait": "complete"}, nil)
 }
 
 func (f *firefox) evaluate(ctx context.Context, expression string) (string, error) {
@@ -98,7 +98,7 @@ func (f *firefox) evaluate(ctx context.Context, expression string) (string, erro
 		"expression": expression, "target": map[string]any{"context": f.id},
 		"awaitPromise": true, "resultOwnership": "none",
 	}
-	if err := f.wire.call(ctx, "", "script.evaluate", params, &got); err != nil {
+	if err := f.call(ctx, "", "script.evaluate", params, &got); err != nil {
 		return "", err
 	}
 	if got.Type != "success" {

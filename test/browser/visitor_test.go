@@ -81,6 +81,7 @@ func look(t tab, url, host string, count int) outcome {
 		Complete, Wrong, Failed int
 		Sample                  []string
 	}
+	t.failures()
 	err := t.open(ctx, url)
 	if err == nil {
 		var text string
@@ -97,8 +98,8 @@ func look(t tab, url, host string, count int) outcome {
 	o.failed = got.Failed > 0 || got.Complete+got.Failed != count
 	o.loaded = time.Duration(got.Milliseconds * float64(time.Millisecond))
 	if o.wrong || o.failed {
-		o.detail = fmt.Sprintf("page by %s, %d right or wrong, %d of them wrong, %d failed: %s",
-			got.Host, got.Complete, got.Wrong, got.Failed, strings.Join(got.Sample, "; "))
+		o.detail = fmt.Sprintf("page by %s, %d right or wrong, %d of them wrong, %d failed: %s; the browser's reasons: %s",
+			got.Host, got.Complete, got.Wrong, got.Failed, strings.Join(got.Sample, "; "), t.failures())
 	}
 	return o
 }

@@ -18,7 +18,7 @@ import (
 var errWireClosed = errors.New("the browser's connection is closed")
 
 // wire is a connection to a browser: calls and their answers, JSON in frames of
-// a WebSocket. Events are not looked at. It may be used by several goroutines.
+// a WebSocket. Of events only the reasons of loads that failed are kept. It may be used by several goroutines.
 type wire struct {
 	socket *websocket.Conn
 
@@ -26,6 +26,7 @@ type wire struct {
 	last    int
 	waiting map[int]chan answer
 	closed  bool
+	failed  map[string]int // reason → loads
 }
 
 // call is a call in the words of both protocols.
@@ -43,6 +44,9 @@ type answer struct {
 	Result  json.RawMessage `json:"result"`
 	Error   json.RawMessage `json:"error"`
 	Message string          `json:"message"`
+	Params  struct {
+		ErrorText string `json:"errorText"` // CDP's Network.loadingFailed
+	} `json:"params"`
 }
 
 // dialWire connects from inside the browser's namespace.
@@ -64,7 +68,7 @@ func dialWire(ctx context.Context, from *netns.Namespace, address, path string) 
 	}
 	_ = connection.SetDeadline(time.Time{})
 	socket.MaxPayloadBytes = 16 << 20
-	w := &wire{socket: socket, waiting: map[int]chan answer{}}
+	w := &wire{socket: socket, waiting: map[int]chan answer{}, failed: map[string]int{}}
 	go w.listen()
 	return w, nil
 }
@@ -79,6 +83,8 @@ func (w *wire) listen() {
 		if waiter := w.waiting[a.ID]; waiter != nil {
 			delete(w.waiting, a.ID)
 			waiter <- a
+		} else if a.Params.ErrorText != "" {
+			w.failed[a.Params.ErrorText]++
 		}
 		w.mutex.Unlock()
 	}
@@ -89,6 +95,15 @@ func (w *wire) listen() {
 		close(waiter)
 	}
 	clear(w.waiting)
+}
+
+// failures are the reasons why loads have failed since the last call, where the browser was asked to tell.
+func (w *wire) failures() string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	text := fmt.Sprint(w.failed)
+	clear(w.failed)
+	return text
 }
 
 // call calls a method, of a tab where session is not empty, and decodes what it
