@@ -49,7 +49,16 @@ static __always_inline bool guard_is_acknowledged(struct guard *guard, const str
 	return (packet->tcp_flags & TCP_FLAG_ACK) && behind >= 0 && behind <= GUARD_ACKED;
 }
 
-/* The same of the first segment behind the other side's SYN and ACK, which acknowledges that: it may be in the next unit. */
+/* Whether the segment acknowledges that, and is none that comes after what its own side sent last: it may be one that came before. */
+static __always_inline bool guard_is_repeated(struct guard *guard, const struct packet *packet,
+					      enum direction direction)
+{
+	__s16 ahead = guard_ahead(packet->sequence, *guard_of(guard, direction));
+
+	return guard_is_acknowledged(guard, packet, direction) && ahead <= 0 && ahead >= -GUARD_ACKED;
+}
+
+/* Whether the first segment behind the other side's SYN and ACK acknowledges that: it may be in the next unit. */
 static __always_inline bool guard_is_seen(struct guard *guard, const struct packet *packet, enum direction direction)
 {
 	__s16 behind = guard_behind(guard, packet, direction);

@@ -8,13 +8,20 @@
 
 #include "../conntrack/standing.h"
 
+/* Whether it is the host's SYN and ACK of an open session again: our ACK is lost, or the host answers our second SYN. */
+static __always_inline bool host_repeats(struct session *session, const struct packet *packet)
+{
+	return !tcp_is_closing(session->life.as.tcp) && (packet->tcp_flags & TCP_FLAG_SYN) &&
+	       guard_is_repeated(&session->proof.guard, packet, DIRECTION_OUT);
+}
+
 /* Whether a segment of the host begins the connection of an open session anew, which is over then. */
 __noinline bool host_begins_anew(struct session *session, const struct packet *packet)
 {
 	bool changed = false;
 
 	if (!session || !packet || !(packet->tcp_flags & TCP_FLAG_SYN) ||
-	    guard_is_acknowledged(&session->proof.guard, packet, DIRECTION_OUT)) /* what it said before, again */
+	    guard_is_repeated(&session->proof.guard, packet, DIRECTION_OUT))
 		return false;
 	if (session_turn(session, TCP_FLAG_RST, DIRECTION_OUT, clock_tick(), &changed) == TURN_CLOSES)
 		standing_close(session);

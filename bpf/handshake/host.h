@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a host says to the SYN of a connection by name. Its SYN and ACK opens the session, with the differences to what the
- * client was promised, and becomes our ACK. That echoes no timestamp, and the daemon sends the SYN twice where the client is
- * far (Karn): so the host takes no sample of the round trip from this handshake, which is not its client's.
+ * client was promised, and becomes our ACK, each time that it comes. That echoes no timestamp, and the daemon sends the SYN twice
+ * where the client is far (Karn): so the host takes no sample of the round trip from this handshake, which is not its client's.
  */
 #pragma once
 
@@ -46,6 +46,12 @@ __noinline bool host_answer(ctx_t *ctx, const struct packet *packet, const struc
 	offer.timestamps = said->timestamps;
 	offer.value = said->echo;
 	return handshake_write(ctx, packet, what, &offer);
+}
+
+/* 64 KiB, as the host reads it: by its client's scale where it has one itself (RFC 7323 section 2.2). */
+static __always_inline __u16 host_window(__u8 scale, const struct offer *said)
+{
+	return 0xffff >> (scale == HANDSHAKE_NONE || said->scale == HANDSHAKE_NONE ? 0 : scale);
 }
 
 /* Whether a host takes shorter segments than the clients of its binding were promised; they are promised no more from now on. */
@@ -118,6 +124,24 @@ __noinline int host_settle(struct session *session, const struct numbers *number
 	return kind;
 }
 
+/* Our ACK again. */
+static __always_inline int host_answer_again(ctx_t *ctx, const struct packet *packet, struct session *session,
+					     const struct numbers *numbers)
+{
+	struct handshake what = {.flags = TCP_FLAG_ACK};
+	struct offer offer;
+
+	if (!(packet->tcp_flags & TCP_FLAG_ACK) || !session_differs(session) || !host_repeats(session, packet))
+		return verdict(ctx, packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
+	if (!offer_read(ctx, packet, &offer))
+		return verdict(ctx, packet, REASON_DROP_MALFORMED, SIDE_PRIVATE);
+	what.window = host_window(session->holds.web.client_scale, &offer);
+	if (!host_answer(ctx, packet, numbers, &offer, &what))
+		return verdict(ctx, packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
+	reason_count(REASON_ANSWERED_HOST);
+	return bpf_redirect(ctx_ifindex(ctx), 0);
+}
+
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
 				       const struct numbers *numbers)
 {
@@ -145,7 +169,7 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 	}
 	if (session->origin == ORIGIN_WEB)
 		web_report(ctx, &told);
-	what.window = 0xffff >> (scale == HANDSHAKE_NONE ? 0 : scale);
+	what.window = host_window(scale, &offer);
 	if (weak)
 		what.flags |= TCP_FLAG_RST;
 	if (!host_answer(ctx, packet, numbers, &offer, &what))
@@ -181,7 +205,7 @@ static __always_inline int host_differs(ctx_t *ctx, const struct packet *packet,
 	return verdict(ctx, packet, REASON_DROP_NOT_SYN, SIDE_PRIVATE);
 }
 
-/* Entered by tail call, with a packet of a session whose host has not answered yet. */
+/* Entered by tail call, with a packet of a session whose host has not answered yet, or answers again. */
 static __always_inline int host_side(ctx_t *ctx)
 {
 	struct packet packet = {};
@@ -198,8 +222,10 @@ static __always_inline int host_side(ctx_t *ctx)
 		return host_error(ctx, &packet, control->route_epoch);
 	wanted = source_key(&packet.tuple);
 	session = session_at(session_find(&wanted));
-	if (!session || !session_waits(session) || !numbers_read(ctx, &packet, &numbers))
-		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just opened, or ended */
+	if (!session || !numbers_read(ctx, &packet, &numbers))
+		return verdict(ctx, &packet, REASON_DROP_BUSY, SIDE_PRIVATE); /* it has just ended */
+	if (!session_waits(session))
+		return host_answer_again(ctx, &packet, session, &numbers);
 	if (numbers.acknowledges != session->holds.offered.begun + 1 || !(packet.tcp_flags & TCP_FLAG_ACK))
 		return host_differs(ctx, &packet, session, &numbers);
 	if (packet.tcp_flags & TCP_FLAG_RST)

@@ -178,10 +178,10 @@ static __always_inline enum reason forward_number(ctx_t *ctx, const struct packe
 }
 
 /*
- * Of a connection by name, or by a cookie, whose host has not answered: who reads what either side says of that. Whether it
- * came from inside goes along, handshake_is_hairpin.
+ * Of a connection by name, or by a cookie, whose host has not answered, or answers again: who reads what either side says of
+ * that. Whether it came from inside goes along, handshake_is_hairpin. Comes back where nobody is to read it.
  */
-static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction,
+static __always_inline void handshake_call(ctx_t *ctx, const struct packet *packet, enum direction direction,
 					   enum origin origin)
 {
 	__u32 program = packet->tuple.protocol == IPPROTO_UDP ? PROGRAM_DATAGRAM : PROGRAM_WEB;
@@ -192,6 +192,12 @@ static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *pack
 	if (origin == ORIGIN_COOKIE)
 		program = PROGRAM_OVERFLOW;
 	bpf_tail_call(ctx, &programs, direction == DIRECTION_IN ? program : PROGRAM_HOST);
+}
+
+static __always_inline int handshake_enter(ctx_t *ctx, const struct packet *packet, enum direction direction,
+					   enum origin origin)
+{
+	handshake_call(ctx, packet, direction, origin);
 	return verdict(ctx, packet, REASON_DROP_INTERNAL, direction == DIRECTION_IN ? SIDE_PUBLIC : SIDE_PRIVATE);
 }
 
@@ -228,6 +234,9 @@ static __always_inline int forward_on(ctx_t *ctx, struct packet *packet, struct 
 		if (reason != REASON_NONE)
 			return verdict(ctx, packet, reason, side);
 	}
+	if (!DRY && direction == DIRECTION_OUT && __builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0) &&
+	    session_differs(session) && host_repeats(session, packet))
+		handshake_call(ctx, packet, direction, session->origin);
 	if (__builtin_expect(packet->ttl <= 1, 0))
 		return refuse(ctx, packet, REASON_DROP_TTL_EXPIRED, side, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (direction == DIRECTION_OUT && __builtin_expect(session->marks.as.flags & SESSION_HAIRPIN, 0)) {

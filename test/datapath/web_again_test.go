@@ -105,6 +105,53 @@ func TestWebOutlivesAnRSTAndASYN(t *testing.T) {
 	g.sound()
 }
 
+// A host says its SYN and ACK again, as it has not heard our ACK, or answers our second SYN: it hears it again, and the client
+// nothing. Of a connection that closes the client hears it, who says what has become of it.
+func TestWebHostAnswersAgain(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /a")
+	v.opens()
+	v.answered()
+	v.forwarded(v.put(v.first("GET /a")))
+	v.answered()
+	v.talks()
+	g.forwarded(g.put(v.from(packets.RST|packets.ACK, v.isn+7, v.cookie+1, "", nil)))
+	got := g.forwarded(g.put(v.says(synAck, hostISN, v.isn+1, "", fullAbility.options(hostClock, clientClock+5))))
+	same(g, "goes to", got.Tuple().Destination, v.client)
+	g.count(1)
+	g.sound()
+}
+
+// Whether it is the same SYN and ACK its number tells, too: a client that begins anew may do so near where it began before.
+func TestWebHostAnswersAnew(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.serves(allPromised)
+	v := g.visitor(client, fullAbility, fullAbility)
+	v.knocks(allPromised)
+	v.connects("GET /a")
+	v.opens()
+	g.dropped(g.put(v.says(synAck, hostISN-1<<24, v.isn+1, "", fullAbility.options(hostClock, clientClock+5))), "drop_session_conflict")
+	same(g, "state", v.state(), "rst")
+}
+
+// A client that the pool has answered by a cookie hears nothing of it, either.
+func TestOverflowHostAnswersAgain(t *testing.T) {
+	t.Parallel()
+	g, _ := overflowing(t, 1)
+	v := g.caller(client, fullAbility, fullAbility)
+	v.knocks(least)
+	v.calls(v.acks())
+	v.answered()
+	v.answered()
+	v.talks()
+	g.sound()
+}
+
 // A client has forgotten its connection, and so has the host, which takes its SYN for a new one's: nobody knows whom it is for.
 func TestWebPortAgainWhenAllHaveForgotten(t *testing.T) {
 	t.Parallel()
@@ -114,8 +161,6 @@ func TestWebPortAgainWhenAllHaveForgotten(t *testing.T) {
 	v.knocks(allPromised)
 	v.connects("GET /a")
 	v.opens()
-	// The host's SYN and ACK again, as it has not heard ours: to its client, who answers that.
-	g.forwarded(g.put(v.says(synAck, hostISN, v.isn+1, "", fullAbility.options(hostClock, clientClock+5))))
 	v.forwarded(v.put(v.first("GET /a")))
 	w := v.again()
 	knock := w.from(packets.SYN, w.isn, 0, "", w.can.options(clientClock, 0))
