@@ -71,7 +71,7 @@ static __always_inline __u32 syn_cookie_hash(const struct syn_cookie_input *in, 
 	siphash_word(&hash, (__u64)in->tuple.source_port << 48 | (__u64)in->tuple.destination_port << 32 | in->epoch);
 	if (begun)
 		siphash_word(&hash, in->begun);
-	return siphash_end(&hash, (begun ? 24ULL : 16ULL) << 56 | data) & SYN_COOKIE_HASH_MASK;
+	return siphash_end(&hash, (begun ? 25ULL : 17ULL) << 56 | data) & SYN_COOKIE_HASH_MASK;
 }
 
 /* For an offer. */
