@@ -51,12 +51,29 @@ static __always_inline void difference_window(struct tcphdr *tcp, const struct s
 	*delta = checksum_add(*delta, checksum_fold((__u64)(__u16)~before + after));
 }
 
+#define DIFFERENCE_CLOCK 8	   /* 2^8 of what our timestamps count are a tick */
+#define DIFFERENCE_LATE	 8	   /* of these, by which ticks may be late */
+#define DIFFERENCE_OURS	 (1 << 18) /* of these, longer than any cookie is good for */
+
+/*
+ * What is to be added to what a client echoes. Until it has heard its host that is a timestamp of ours, which its host has never
+ * said: FreeBSD refuses that, and so does newer Linux (TSEcrRejected) until its handshake is over, which it is by data alone where
+ * it defers who accepts (TCP_DEFER_ACCEPT). So it is made 0, which is no echo.
+ */
+static __always_inline __u32 difference_echo(__u32 opened, __u32 clock, __u32 echo)
+{
+	__u32 before = ((opened + 1) << DIFFERENCE_CLOCK) + DIFFERENCE_LATE - echo;
+
+	return before - 1 < DIFFERENCE_OURS ? -echo : -clock;
+}
+
 struct difference_walk {
 	__u32 length;
 	__u32 at;
-	__u32 sequence; /* to be added to what SACK says, */
-	__u32 value;	/* to its timestamp, */
-	__u32 echo;	/* and to what it echoes */
+	__u32 sequence;	     /* to be added to what SACK says, */
+	__u32 value;	     /* and to its timestamp; */
+	__u32 opened, clock; /* of what it echoes, of the session */
+	bool echoes;
 	__u8 octet[TCP_OPTIONS_MOST + 12];
 };
 
@@ -72,9 +89,15 @@ static __always_inline void difference_octets(struct difference_walk *walk, __u3
 }
 
 /* An echo of 0 is none. */
-static __always_inline bool difference_echoes(const struct difference_walk *walk, __u32 at)
+static __always_inline void difference_echoes(struct difference_walk *walk, __u32 at)
 {
-	return walk->echo && (walk->octet[at] | walk->octet[at + 1] | walk->octet[at + 2] | walk->octet[at + 3]);
+	__u32 echo;
+
+	if (!walk->echoes || at > TCP_OPTIONS_MOST)
+		return;
+	__builtin_memcpy(&echo, &walk->octet[at], sizeof(echo));
+	if (echo)
+		difference_octets(walk, at, difference_echo(walk->opened, walk->clock, bpf_ntohl(echo)));
 }
 
 static long difference_step(__u32 round, struct difference_walk *walk)
@@ -87,8 +110,7 @@ static long difference_step(__u32 round, struct difference_walk *walk)
 	kind = walk->octet[at];
 	if (kind == OPTION_TIMESTAMPS && length == 10) {
 		difference_octets(walk, at + 2, walk->value);
-		if (difference_echoes(walk, at + 6))
-			difference_octets(walk, at + 6, walk->echo);
+		difference_echoes(walk, at + 6);
 	}
 	if (kind == OPTION_SACK && walk->sequence) {
 		for (__u32 edge = 2; edge + 4 <= 34; edge += 4) {
@@ -117,8 +139,10 @@ __noinline long difference_options(ctx_t *ctx, const struct packet *packet, cons
 	if (direction == DIRECTION_OUT) {
 		walk.value = session->holds.web.clock;
 	} else {
-		walk.echo = -session->holds.web.clock;
 		walk.sequence = -session->holds.web.difference;
+		walk.echoes = true;
+		walk.opened = session->opened;
+		walk.clock = session->holds.web.clock;
 	}
 	sum = bpf_csum_diff((__be32 *)walk.octet, TCP_OPTIONS_MOST, 0, 0, 0);
 	bpf_loop(TCP_OPTIONS_MOST, difference_step, &walk, 0);
@@ -139,7 +163,8 @@ static __always_inline bool difference_usual(void *options, void *end, __u32 len
 	if (direction == DIRECTION_OUT)
 		difference_add(&word[1], session->holds.web.clock, delta);
 	else if (word[2]) /* an echo of 0 is none */
-		difference_add(&word[2], -session->holds.web.clock, delta);
+		difference_add(&word[2], difference_echo(session->opened, session->holds.web.clock, bpf_ntohl(word[2])),
+			       delta);
 	return true;
 }
 
