@@ -13,9 +13,8 @@
 #define CARRIER_KIND   0x52
 #define CARRIER_REPLAY 0x57 /* internal/datapath/replay.go */
 #define CARRIER_TWICE  0x58 /* and once more before anybody can answer the first */
-#define CARRIER_AGAIN  0x59 /* as CARRIER_REPLAY, of a hairpin */
-#define CARRIER_INSIDE 0x5a /* the same, as it came from inside */
-#define CARRIER_BY     4    /* where that has the interface, host byte order */
+#define CARRIER_AGAIN  0x59 /* of a hairpin, between its two ways */
+#define CARRIER_BY     4    /* where the first two have their interface, host byte order */
 #define CARRIER_COPY   0xffff
 
 #ifndef CTX_SKB

@@ -38,8 +38,8 @@ static __always_inline int carrier_first(ctx_t *ctx, const struct carrier_messag
 	return forward_send(ctx, &packet, message->hop ? next_hop_at(message->hop) : 0, message->side);
 }
 
-/* What the daemon sends again that came from outside, or goes round: link addresses that are nobody's, and the ordinary way. */
-static __always_inline int carrier_replay(ctx_t *ctx, bool hairpin)
+/* What the daemon sends again of a hairpin, translated on its way out: link addresses that are nobody's, and the rest of its way. */
+static __always_inline int carrier_again(ctx_t *ctx)
 {
 	struct ethhdr link = {.h_dest = {2}, .h_source = {2}};
 
@@ -47,31 +47,16 @@ static __always_inline int carrier_replay(ctx_t *ctx, bool hairpin)
 	if (ctx_store(ctx, 0, &link, sizeof(link)))
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST);
-	if (hairpin)
-		return hairpin_again(ctx);
-	bpf_tail_call(ctx, &programs, PROGRAM_PUBLIC);
-	return CTX_DROP;
+	return hairpin_again(ctx);
 }
 
 /*
- * Queued behind this frame on the same CPU, and before all that comes of it: sent by two calls, the second would meet the
- * answer to the first where the host is a neighbour by veth.
+ * Any other frame comes in once more by its own interface, as by another its source would be spoofed (reverse_path.h), nobody could
+ * be answered, and routes and the kernel's own rules may differ. Its link addresses stand behind it. twice: the second is queued
+ * behind the first on the same CPU, and before all that comes of it; sent by two calls, it would meet the answer to the first where
+ * the host is a neighbour by veth.
  */
-static __always_inline int carrier_replay_twice(ctx_t *ctx)
-{
-	__u8 kind = CARRIER_REPLAY;
-
-	if (ctx_store(ctx, 0, &kind, sizeof(kind)))
-		return CTX_DROP;
-	bpf_clone_redirect(ctx, ctx_ifindex(ctx), BPF_F_INGRESS);
-	return carrier_replay(ctx, false);
-}
-
-/*
- * What the daemon sends again that came from inside. It comes in once more by its own interface, as by another its source would be
- * spoofed (reverse_path.h), and routes may differ. Its link addresses stand behind it.
- */
-static __always_inline int carrier_inside(ctx_t *ctx)
+static __always_inline int carrier_replay(ctx_t *ctx, bool twice)
 {
 	__u32 ifindex, length = ctx->len;
 	__u8 link[2 * ETH_ALEN];
@@ -80,6 +65,8 @@ static __always_inline int carrier_inside(ctx_t *ctx)
 	    ctx_load(ctx, length - sizeof(link), link, sizeof(link)) || ctx_store(ctx, 0, link, sizeof(link)) ||
 	    bpf_skb_change_tail(ctx, length - sizeof(link), 0))
 		return CTX_DROP;
+	if (twice)
+		bpf_clone_redirect(ctx, ifindex, BPF_F_INGRESS);
 	return bpf_redirect(ifindex, BPF_F_INGRESS);
 }
 
@@ -92,12 +79,10 @@ static __always_inline int carrier_side(ctx_t *ctx)
 
 	if (ctx_load(ctx, 0, &message, sizeof(message)))
 		return CTX_DROP;
-	if (message.kind == CARRIER_REPLAY || message.kind == CARRIER_AGAIN)
-		return carrier_replay(ctx, message.kind == CARRIER_AGAIN);
-	if (message.kind == CARRIER_TWICE)
-		return carrier_replay_twice(ctx);
-	if (message.kind == CARRIER_INSIDE)
-		return carrier_inside(ctx);
+	if (message.kind == CARRIER_REPLAY || message.kind == CARRIER_TWICE)
+		return carrier_replay(ctx, message.kind == CARRIER_TWICE);
+	if (message.kind == CARRIER_AGAIN)
+		return carrier_again(ctx);
 	if (message.kind != CARRIER_KIND)
 		return CTX_DROP;
 	bpf_skb_change_type(ctx, PACKET_HOST); /* what is left to the kernel is for it to forward */

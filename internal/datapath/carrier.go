@@ -17,7 +17,7 @@ import (
 
 // carrier is a pair of interfaces of the gateway's own, by which fragments that were held are
 // released (bpf/fragment/carrier.h): copies are sent to the near end, and the program at the far
-// end makes of each what is in a slot.
+// end makes of each what is in a slot. At tcx it also has frames of the daemon's come in again.
 type carrier struct {
 	near, far int // their indexes, 0 without
 	hold      hold
@@ -54,7 +54,7 @@ func (d *carrierSet) carrierAlias() string {
 }
 
 // followCarrier has the pair there, and its program at the far end. Without it early fragments
-// are dropped, and all else goes on.
+// are dropped, and at tcx what the daemon sends again; all else goes on.
 func (d *carrierSet) followCarrier() {
 	err := d.keepCarrier()
 	if err == nil {
@@ -62,7 +62,7 @@ func (d *carrierSet) followCarrier() {
 		return
 	}
 	if !d.carrier.failed {
-		d.options.Logger.Warn("fragment carrier update failed", "hint", "early fragments are dropped", "error", err)
+		d.options.Logger.Warn("fragment carrier update failed", "hint", "early fragments are dropped; at tcx, what web names and ask hold is lost, too", "error", err)
 	}
 	d.carrier.failed = true
 	_ = d.objects.CarrierTable.Put(uint32(0), uint32(0))

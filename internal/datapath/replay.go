@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -10,17 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What begins a frame that goes through the carrier, in the place of its link addresses (bpf/fragment/carrier.h): it is taken as
-// one from outside, once, or twice before anybody can answer the first; or as one of a hairpin.
+// What begins a frame that goes through the carrier, in the place of its link addresses (bpf/fragment/carrier.h): it comes in again by
+// the interface at replayBy, once, or twice before anybody can answer the first, and its link addresses stand behind it; or it is
+// of a hairpin.
 const (
 	replayMessage = 0x57
 	replayTwice   = 0x58
 	againMessage  = 0x59
-	insideMessage = 0x5a // as it came from inside, by the interface behind insideBy; its link addresses stand behind it
-	insideBy      = 4
+	replayBy      = 4
 	linkAddresses = 12 // octets
 	linkHeader    = 14
 )
+
+// replayRoom is how many octets may be on their way, as the kernel counts them: some 500 frames.
+const replayRoom = 1 << 20
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
 const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
@@ -29,19 +33,34 @@ const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 // hairpin, translated on its way out. It does so 1 or 2 times: from outside the second comes before anybody can answer the
 // first. It is to run in the gateway's network namespace.
 func (d *replayer) Replay(ifindex int, frame []byte, times int) error {
-	d.mutex.Lock()
-	mode, hairpin := TCX, false
-	for _, p := range d.ports {
-		if p.ifindex == ifindex {
-			mode, hairpin = p.mode, p.side == bpfSideSIDE_PRIVATE
-		}
-	}
-	near := d.carrier.near
-	d.mutex.Unlock()
+	mode, hairpin := d.portOf(ifindex)
 	if mode == XDP {
 		return d.replayFrames(ifindex, frame, times, hairpin)
 	}
-	return d.replayBuffers(near, frame, times, hairpin)
+	if !hairpin {
+		return d.replayBuffers(ifindex, frame, times)
+	}
+	message := slices.Clone(frame)
+	message[0] = againMessage
+	for range times { // clients of hairpins are near: twice is two messages
+		if err := d.carry(message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// portOf is the mode of an interface, and whether frames that came in by it to web addresses are of hairpins: by a private one, or
+// as carrier_again has them come.
+func (d *replayer) portOf(ifindex int) (mode Mode, hairpin bool) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, p := range d.ports {
+		if p.ifindex == ifindex {
+			return p.mode, p.side == bpfSideSIDE_PRIVATE
+		}
+	}
+	return TCX, ifindex == d.carrier.far
 }
 
 // replayFrames has the program of XDP run over the frame, and the kernel send what comes of it: at once and in place.
@@ -65,8 +84,22 @@ func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bo
 
 var errNoCarrier = errors.New("there are no interfaces to send frames again by")
 
-// replayBuffers sends it through the pair of interfaces of our own, as only real socket buffers leave by tcx.
-func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool) error {
+// replayBuffers has it come in again through the pair of interfaces of our own, as only real socket buffers leave by tcx.
+func (d *replayer) replayBuffers(ifindex int, frame []byte, times int) error {
+	message := slices.Concat(frame, frame[:linkAddresses])
+	message[0] = replayMessage
+	if times > 1 {
+		message[0] = replayTwice
+	}
+	binary.NativeEndian.PutUint32(message[replayBy:], uint32(ifindex))
+	return d.carry(message)
+}
+
+// carry sends a message to the program at the far end of the carrier.
+func (d *replayer) carry(message []byte) error {
+	d.mutex.Lock()
+	near := d.carrier.near
+	d.mutex.Unlock()
 	if near == 0 {
 		return errNoCarrier
 	}
@@ -74,18 +107,8 @@ func (d *replayer) replayBuffers(near int, frame []byte, times int, hairpin bool
 	if err != nil {
 		return err
 	}
-	message := slices.Clone(frame)
-	message[0] = replayMessage
-	switch {
-	case hairpin: // whose clients are near: twice is two messages
-		message[0] = againMessage
-	case times > 1:
-		message[0], times = replayTwice, 1
-	}
-	for range times {
-		if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
-			return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
-		}
+	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
+		return fmt.Errorf("send a frame of %d octets again: %w", len(message), err)
 	}
 	return nil
 }
@@ -99,6 +122,7 @@ func (d *replayer) packetSocket(kind int) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("open a socket to send frames by: %w", err)
 		}
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, replayRoom) // else it is the system's default
 		d.sockets[kind] = os.NewFile(uintptr(fd), "frames")
 	}
 	return int(d.sockets[kind].Fd()), nil
@@ -107,10 +131,7 @@ func (d *replayer) packetSocket(kind int) (int, error) {
 // Send sends a frame of a web address out by the interface that its client's came in by: to one inside by the way of a
 // hairpin's answers, which it has to be translated by.
 func (d *replayer) Send(ifindex int, frame []byte) error {
-	d.mutex.Lock()
-	hairpin := slices.ContainsFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex && p.side == bpfSideSIDE_PRIVATE })
-	d.mutex.Unlock()
-	if hairpin {
+	if _, hairpin := d.portOf(ifindex); hairpin {
 		return d.Replay(ifindex, frame, 1)
 	}
 	return d.send(ifindex, frame)

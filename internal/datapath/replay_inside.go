@@ -1,9 +1,7 @@
 package datapath
 
 import (
-	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -12,32 +10,10 @@ import (
 // ReplayInside sends a frame again as it came in by a private interface, from a host that begins a flow. It is to run in the
 // gateway's network namespace.
 func (d *replayer) ReplayInside(ifindex int, frame []byte) error {
-	d.mutex.Lock()
-	mode := TCX
-	for _, p := range d.ports {
-		if p.ifindex == ifindex {
-			mode = p.mode
-		}
-	}
-	near := d.carrier.near
-	d.mutex.Unlock()
-	if mode == XDP {
+	if mode, _ := d.portOf(ifindex); mode == XDP {
 		return d.replayFramesInside(ifindex, frame)
 	}
-	if near == 0 {
-		return errNoCarrier
-	}
-	socket, err := d.packetSocket(unix.SOCK_RAW)
-	if err != nil {
-		return err
-	}
-	message := slices.Concat(frame, frame[:linkAddresses])
-	message[0] = insideMessage
-	binary.NativeEndian.PutUint32(message[insideBy:], uint32(ifindex))
-	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
-		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
-	}
-	return nil
+	return d.replayBuffers(ifindex, frame, 1)
 }
 
 func (d *replayer) replayFramesInside(ifindex int, frame []byte) error {
