@@ -195,5 +195,5 @@ static __always_inline int refuse(ctx_t *ctx, const struct packet *packet, enum 
 		hairpin_enter(ctx, packet);
 		return CTX_DROP;
 	}
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }

@@ -91,7 +91,7 @@ static __always_inline int refuse_stranger(ctx_t *ctx, const struct packet *pack
 		hairpin_enter(ctx, packet);
 		return CTX_DROP;
 	}
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }
 
 /* Whether strangers are told. */

@@ -136,7 +136,7 @@ __noinline int not_ipv4(ctx_t *ctx, const struct packet *packet, enum side side)
 		reason = ipv6_judge(ctx, side);
 		if (reason != REASON_DROP_HONEYPOT || packet->link_broadcast || !honeypot6_answer(ctx, &route))
 			return verdict(ctx, packet, reason, side);
-		return honeypot_send(&route);
+		return honeypot_send(ctx, &route);
 	}
 	reason = side == SIDE_PUBLIC ? arp_answer(ctx) : REASON_TO_GATEWAY;
 	if (reason == REASON_TO_GATEWAY)
@@ -144,5 +144,5 @@ __noinline int not_ipv4(ctx_t *ctx, const struct packet *packet, enum side side)
 	if (reason != REASON_NONE)
 		return verdict(ctx, packet, reason, side);
 	reason_count(REASON_ANSWERED_ARP);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }

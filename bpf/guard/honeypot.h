@@ -63,10 +63,10 @@ static __always_inline void honeypot_report(const struct in6 *source, __u16 port
 }
 
 /* Sends an answer. */
-static __always_inline int honeypot_send(const struct reply_route *route)
+static __always_inline int honeypot_send(ctx_t *ctx, const struct reply_route *route)
 {
 	reason_count(REASON_ANSWERED_HONEYPOT);
-	return route->ifindex ? bpf_redirect(route->ifindex, 0) : CTX_PASS;
+	return route->ifindex ? ctx_redirect(ctx, route->ifindex) : CTX_PASS;
 }
 
 /* What becomes of a packet that the honeypot dropped. */
@@ -79,5 +79,5 @@ __noinline int honeypot_respond(ctx_t *ctx, const struct packet *packet)
 	if (packet->fragment || !honeypot_is_syn(packet) || !honeypot_route(ctx, &route) ||
 	    !honeypot_answer(ctx, packet, &route))
 		return verdict(ctx, packet, REASON_DROP_HONEYPOT, SIDE_PUBLIC);
-	return honeypot_send(&route);
+	return honeypot_send(ctx, &route);
 }

@@ -139,7 +139,7 @@ static __always_inline int host_answer_again(ctx_t *ctx, const struct packet *pa
 	if (!host_answer(ctx, packet, numbers, &offer, &what))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	reason_count(REASON_ANSWERED_HOST);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }
 
 static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct session *session,
@@ -176,7 +176,7 @@ static __always_inline int host_accept(ctx_t *ctx, struct packet *packet, struct
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	if (!weak)
 		reason_count(REASON_ANSWERED_HOST);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }
 
 /* Whether a session waits for something else than what its host says. */

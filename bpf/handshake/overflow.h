@@ -74,7 +74,7 @@ static __always_inline int overflow_answer(ctx_t *ctx, struct packet *packet, st
 		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	reason_count(reason);
 	count_statistic(STATISTIC_OVERFLOWED);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }
 
 /* The session of the connection, which waits for its host; 0 where there is none, and then none of another one either. */
@@ -101,7 +101,7 @@ static __always_inline int overflow_end(ctx_t *ctx, struct packet *packet, const
 	what.partial = sum_stays(packet->sum, true);
 	if (!handshake_write(ctx, packet, &what, &offer))
 		return CTX_DROP;
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }
 
 /* Opens the session of a client whose cookie is good. The packet is the SYN to its host. */

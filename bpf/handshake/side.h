@@ -25,7 +25,7 @@ static __always_inline bool handshake_is_hairpin(void)
 static __always_inline int handshake_send(ctx_t *ctx, const struct packet *packet)
 {
 	if (!packet->hairpin)
-		return bpf_redirect(ctx_ifindex(ctx), 0);
+		return ctx_redirect(ctx, ctx_ifindex(ctx));
 	hairpin_enter(ctx, packet);
 	return CTX_DROP;
 }

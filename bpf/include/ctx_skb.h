@@ -44,6 +44,11 @@ static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
 	return ctx->ifindex;
 }
 
+static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
+{
+	return bpf_redirect(ifindex, 0);
+}
+
 static __always_inline bool ctx_is_tagged(ctx_t *ctx)
 {
 	return ctx->vlan_present;

@@ -36,6 +36,16 @@ static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
 	return ctx->ingress_ifindex;
 }
 
+/* Of a frame that the daemon has had the program run over it hears by metadata where it goes (internal/datapath/replay.go). */
+static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
+{
+	__u32 *by = (void *)(long)ctx->data_meta;
+
+	if (__builtin_expect((void *)(by + 1) <= (void *)(long)ctx->data, 0))
+		*by = ifindex;
+	return bpf_redirect(ifindex, 0);
+}
+
 static __always_inline bool ctx_is_tagged(ctx_t *ctx)
 {
 	return false;

@@ -132,7 +132,7 @@ static __always_inline int forward_send(ctx_t *ctx, const struct packet *packet,
 	if (!packet_fill_sum(ctx, packet) || !forward_link(ctx, hop))
 		return verdict(ctx, packet, REASON_DROP_INTERNAL, side);
 	reason_count(REASON_FORWARDED);
-	return bpf_redirect(hop->key.as.ifindex, 0);
+	return ctx_redirect(ctx, hop->key.as.ifindex);
 }
 
 /* The next hop for the session's direction in *hop (0: no neighbour yet); ROUTE_FOUND or why there is none. */

@@ -124,5 +124,5 @@ static __always_inline int question_side(ctx_t *ctx)
 	if (fate == QUESTION_DROPPED || !question_write(ctx, q, &datagram, fate == QUESTION_TOLD))
 		return verdict(ctx, &packet, REASON_DROP_QUESTION_LIMIT, SIDE_PUBLIC);
 	reason_count(fate == QUESTION_TOLD ? REASON_ANSWERED_QUESTION : REASON_ANSWERED_SLOWED);
-	return bpf_redirect(ctx_ifindex(ctx), 0);
+	return ctx_redirect(ctx, ctx_ifindex(ctx));
 }

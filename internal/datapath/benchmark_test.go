@@ -254,11 +254,7 @@ type testRun struct {
 
 const bpfProgTestRun = 10
 
-// What a program says at XDP (linux/bpf.h), for what it says at the hook that it is for.
-const (
-	xdpDrop     = 1
-	xdpRedirect = 4
-)
+const xdpDrop = 1 // linux/bpf.h
 
 // atTCX is what says the same there (enum tcx_action_base).
 var atTCX = map[uint32]uint32{xdpDrop: 2, xdpPass: math.MaxUint32, xdpRedirect: 7}
