@@ -52,7 +52,7 @@ static __always_inline void difference_window(struct tcphdr *tcp, const struct s
 }
 
 #define DIFFERENCE_CLOCK 8	   /* 2^8 of what our timestamps count are a tick */
-#define DIFFERENCE_LATE	 8	   /* of these, by which ticks may be late */
+#define DIFFERENCE_LATE	 32	   /* of these, by which ticks may be late */
 #define DIFFERENCE_OURS	 (1 << 18) /* of these, longer than any cookie is good for */
 
 /*
