@@ -27,6 +27,8 @@ type surfing struct {
 	page    int   // sites whose resources a page has; each round has the next ones
 	pauses  []int // seconds between the rounds
 	surfers []surfer
+	crowded int // times that a browser by QUIC has all sites in one page; others once
+	quic    int // requests that the hosts see of it at least
 }
 
 // Three sites behind one address. After each pause the servers have closed the connections. After the last one, names that
@@ -39,7 +41,7 @@ func TestSitesBehindOneAddress(t *testing.T) {
 // The same with 300 sites, 60 of them in a page, and at the end all of them in one, or as many as the browser can.
 func TestHundredsOfSitesBehindOneAddress(t *testing.T) {
 	lab.LengthyOnly(t)
-	surf(t, surfing{sites: 300, page: 60, pauses: []int{6, 6, 6, 6}, surfers: surfers})
+	surf(t, surfing{sites: 300, page: 60, pauses: []int{6, 6, 6, 6}, surfers: surfers, crowded: 3, quic: 1000})
 }
 
 var surfers = []surfer{
@@ -133,7 +135,7 @@ func surf(t *testing.T, s surfing) {
 	quic.report(t, "others by QUIC", false)
 	preread.report(t, "browsers by ssl_preread", true)
 	f.compare(s.surfers, browsers, preread)
-	f.judgeHosts(s.surfers)
+	f.judgeHosts(s)
 	status, err := f.status()
 	f.must(err)
 	if addresses.Load() < int64(s.sites) {
@@ -171,9 +173,15 @@ func (f *farm) rounds(t tab, v surfer, s surfing, addresses *atomic.Int64, turn 
 		sites := min(s.sites, v.most())
 		turn.Lock()
 		defer turn.Unlock()
-		for _, way := range ways {
-			time.Sleep(serversClose)
-			f.visit(t, v.who, "all sites", way, 0, sites, browsers, preread)
+		times := 1
+		if v.http == "HTTP/3.0" {
+			times = s.crowded
+		}
+		for range times {
+			for _, way := range ways {
+				time.Sleep(serversClose)
+				f.visit(t, v.who, "all sites", way, 0, sites, browsers, preread)
+			}
 		}
 	}
 }
@@ -248,21 +256,29 @@ func (f *farm) compare(all []surfer, browsers, preread *tally) {
 
 // judgeHosts wants the hosts to have seen nobody but the clients, each browser with its version of HTTP and with a post-quantum
 // hello, which is larger than a frame.
-func (f *farm) judgeHosts(all []surfer) {
+func (f *farm) judgeHosts(s surfing) {
 	f.t.Helper()
 	var clients []netip.Addr
 	for _, c := range f.RemoteClients {
 		clients = append(clients, c.IP)
 	}
+	requests := map[string]int{}
 	for _, host := range f.inside {
 		if others := host.strangers(clients); len(others) > 0 {
 			f.t.Errorf("%s saw %v, who are no clients", host.host, others)
 		}
-		for n, s := range all {
+		for n, v := range s.surfers {
 			protocols, classical := host.saw(clients[n])
-			if len(protocols) != 1 || protocols[s.http] == 0 || classical > 0 {
-				f.t.Errorf("%s saw of %s %v, %d without X25519MLKEM768", host.host, s.who, protocols, classical)
+			if len(protocols) != 1 || protocols[v.http] == 0 || classical > 0 {
+				f.t.Errorf("%s saw of %s %v, %d without X25519MLKEM768", host.host, v.who, protocols, classical)
 			}
+			requests[v.who] += protocols[v.http]
+		}
+	}
+	f.t.Logf("requests that the hosts saw: %v", requests)
+	for _, v := range s.surfers {
+		if v.http == "HTTP/3.0" && requests[v.who] < s.quic {
+			f.t.Errorf("%s: %d requests, want %d at least", v.who, requests[v.who], s.quic)
 		}
 	}
 }
