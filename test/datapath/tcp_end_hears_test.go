@@ -83,7 +83,7 @@ func (e *tcpEnd) hearsStamps(p packets.Packet, at int) (bool, error) {
 	if !a.timestamps {
 		return true, nil
 	}
-	if !e.stamps[echo] && !e.isGatewaysEcho(echo, p) {
+	if !e.stamps[echo] && !e.isGatewaysEcho(echo) {
 		return false, fmt.Errorf("%s echoes what was not sent", p)
 	}
 	if int32(value-e.recent) < 0 {
@@ -96,12 +96,9 @@ func (e *tcpEnd) hearsStamps(p packets.Packet, at int) (bool, error) {
 	return true, nil
 }
 
-// isGatewaysEcho reports whether a host may hear an echo of what it never sent: 0 of the gateway's own ACK, so that it takes no
-// sample from that, and of its client, the time by its own clock at which the gateway's SYN and ACK went.
-func (e *tcpEnd) isGatewaysEcho(echo uint32, p packets.Packet) bool {
-	before := int32(e.began - echo)
-	return !e.client && (echo == 0 && p.TCP.Sequence == e.irs+1 && len(p.Payload) == 0 || before >= 0 && before < 60_000)
-}
+// isGatewaysEcho reports whether a host may hear an echo of what it never sent: 0, which is none, of the gateway's own ACK and of what
+// its client has sent before it heard its host.
+func (e *tcpEnd) isGatewaysEcho(echo uint32) bool { return !e.client && echo == 0 }
 
 // hearsACK wants nothing acknowledged that the peer has not.
 func (e *tcpEnd) hearsACK(p packets.Packet) error {

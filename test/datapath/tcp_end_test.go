@@ -36,7 +36,6 @@ type tcpEnd struct {
 	early             int // and what the gateway has promised before
 	clock, recent     uint32
 	stamps            map[uint32]bool // that it has sent
-	began             uint32          // the last of its SYNs
 }
 
 type endState uint8
@@ -173,7 +172,7 @@ func (e *tcpEnd) begin(flags packets.Flags) packets.Packet {
 	}
 	p.TCP.Window = uint16(min(20000+e.random.IntN(40000), 65535)) // not scaled
 	e.edge = max(e.edge, e.got+int(p.TCP.Window))
-	e.stamps[e.clock], e.began = e.can.timestamps, e.clock
+	e.stamps[e.clock] = e.can.timestamps
 	p.TCP.Options = padded(e.can.options(e.clock, e.recent))
 	e.state = max(e.state, endSYN)
 	return p
