@@ -8,7 +8,7 @@
 #include "pool/reserve.h"
 #include "conntrack/sweep.h"
 
-/* XDP, so that it runs with softirqs off like the packets whose stripes it takes. */
+/* XDP, so that it runs with softirqs off like the packets whose stripes it takes: since Linux 6.3. */
 SEC("xdp")
 int sweep(struct xdp_md *ctx)
 {

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,11 +24,6 @@ const (
 
 // replayRoom is how many octets may be on their way, as the kernel counts them: some 500 frames.
 const replayRoom = 1 << 20
-
-// metadata are octets before a frame, in which the program of XDP says by which interface it goes (ctx_redirect, bpf/include/ctx_xdp.h).
-const metadata = 4
-
-const xdpRedirect = 4 // of enum xdp_action, linux/bpf.h
 
 // ipv4 is its EtherType in network byte order, as packet sockets want it.
 const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
@@ -73,68 +65,6 @@ func (d *replayer) portOf(ifindex int) (mode Mode, hairpin bool) {
 		return TCX, true
 	}
 	return "", false
-}
-
-// replayRoomXDP is how much longer than a frame what comes of it may be, an answer to a short one.
-const replayRoomXDP = 256
-
-// replayFrames runs the program of XDP over the frame, and sends what comes of it. Two copies are for the kernel to send, in one batch,
-// as nobody is to answer the first before the second; so is what is left to it, and what could not be sent. Its live frames take
-// 40 us and more to make ready, and the program alone 2. Before Linux 6.3 softirqs might break in on that, and use what
-// programs have on a CPU.
-func (d *replayer) replayFrames(ifindex int, frame []byte, times int, hairpin bool) error {
-	program, err := d.Entry(XDP, true, false)
-	if hairpin {
-		program, err = d.again()
-	}
-	if err != nil {
-		return err
-	}
-	return d.runFrames(program, ifindex, frame, times)
-}
-
-func (d *replayer) runFrames(program *ebpf.Program, ifindex int, frame []byte, times int) error {
-	if times > 1 || !runsUndisturbed() {
-		return runLive(program, ifindex, frame, times)
-	}
-	run := ebpf.RunOptions{
-		Data:    slices.Concat(make([]byte, metadata), frame),
-		DataOut: make([]byte, metadata+len(frame)+replayRoomXDP),
-		Context: XDPMd{Data: metadata, DataEnd: uint32(metadata + len(frame)), IngressIfindex: uint32(ifindex)},
-	}
-	action, err := program.Run(&run)
-	if err != nil {
-		return fmt.Errorf("run over a frame of %d octets: %w", len(frame), err)
-	}
-	to := int(binary.NativeEndian.Uint32(run.DataOut))
-	switch {
-	case action == xdpRedirect && to != 0:
-		err = d.send(to, run.DataOut[metadata:])
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOBUFS) {
-			return err
-		}
-	case action != xdpRedirect && action != xdpPass:
-		return nil
-	}
-	return runLive(program, ifindex, frame, 1)
-}
-
-// runsUndisturbed is of the kernel's commit "bpf: Disable bh in bpf_test_run for xdp and tc prog".
-var runsUndisturbed = sync.OnceValue(func() bool {
-	version, err := features.LinuxVersionCode()
-	return err == nil && version >= 6<<16|3<<8
-})
-
-// runLive has the kernel send what comes of the frame: at once and in place.
-func runLive(program *ebpf.Program, ifindex int, frame []byte, times int) error {
-	_, err := program.Run(&ebpf.RunOptions{ // of one batch, which is sent when it is through
-		Data: frame, Repeat: uint32(times), Flags: unix.BPF_F_TEST_XDP_LIVE_FRAMES,
-		Context: XDPMd{DataEnd: uint32(len(frame)), IngressIfindex: uint32(ifindex)},
-	})
-	if err != nil {
-		return fmt.Errorf("send a frame of %d octets again: %w", len(frame), err)
-	}
-	return nil
 }
 
 var errNoPort = errors.New("send a frame again: the interface by which it came is not the gateway's any more")

@@ -7,17 +7,13 @@ func (d *replayer) ReplayInside(ifindex int, frame []byte) error {
 	case "":
 		return errNoPort
 	case XDP:
-		return d.replayFramesInside(ifindex, frame)
+		program, err := d.Entry(XDP, false, false)
+		if err != nil {
+			return err
+		}
+		return d.runFrames(program, ifindex, frame, 1)
 	}
 	return d.replayBuffers(ifindex, frame, 1)
-}
-
-func (d *replayer) replayFramesInside(ifindex int, frame []byte) error {
-	program, err := d.Entry(XDP, false, false)
-	if err != nil {
-		return err
-	}
-	return d.runFrames(program, ifindex, frame, 1)
 }
 
 // SendInside sends a frame out by a private interface, untranslated.
