@@ -39,7 +39,7 @@ func buildChains(v *view, states *nf.States) datapath.BuildChains {
 		made, err := nf.Build(policy, nf.Shared(tables), first, states)
 		return datapath.Chains{
 			XDP: datapath.ChainPrograms(made.XDP), TCX: datapath.ChainPrograms(made.TCX),
-			In: made.In, Out: made.Out, Input: made.Input, Honeypot: made.Honeypot,
+			In: made.In, Out: made.Out, Input: made.Input, Honeypot: made.Honeypot, Bytes: made.Bytes,
 		}, err
 	}
 }

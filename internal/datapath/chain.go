@@ -41,6 +41,7 @@ type Chains struct {
 	// the number of a program, 0 for none. Honeypot: it has a honeypot.
 	Input    uint32
 	Honeypot bool
+	Bytes    uint64 // of memory, with the tables that only they use
 }
 
 // BuildChains makes the chains of a generation, which are numbered from first on.
@@ -83,6 +84,17 @@ func (c *NextChains) Close() {
 	c.made.XDP.close()
 	c.made.TCX.close()
 }
+
+// bytes is what they take of memory; nil takes none.
+func (c *NextChains) bytes() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.made.Bytes
+}
+
+// ChainMemory is what the chains of the last SetPolicy take, in bytes: their programs, and the tables that only they use.
+func (d *policyTable) ChainMemory() uint64 { return d.chainBytes.Load() }
 
 // putChains puts the chains of the next generation beside those in force.
 func (d *policyTable) putChains(next uint32, c *NextChains) error {

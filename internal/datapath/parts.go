@@ -1,5 +1,7 @@
 package datapath
 
+import "sync/atomic"
+
 // The parts of a Datapath, by what they are about. They share its core.
 type (
 	// sessionTable lists, ends and sweeps sessions.
@@ -53,6 +55,8 @@ type (
 		*core
 		*shareTable
 		*slotTable
+
+		chainBytes atomic.Uint64
 	}
 
 	// programSet loads the programs in the forms of both hooks.
@@ -120,7 +124,7 @@ func parts(c *core) *Datapath {
 	addresses := &addressTable{c, shares, program}
 	slots := &slotTable{c, shares, sessions, addresses}
 	web := &webTable{c, addresses}
-	policy := &policyTable{c, shares, slots}
+	policy := &policyTable{core: c, shareTable: shares, slotTable: slots}
 	filter := &filterSet{c}
 	guard := &guardSet{c, filter, program}
 	host := &hostKeeper{c}

@@ -121,6 +121,7 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return 0, fmt.Errorf("switch to generation %d: %w", next, err)
 	}
+	d.chainBytes.Store(chains.bytes())
 	if err := errors.Join(d.closeServices(before, wanted), d.grace()); err != nil {
 		return next, err
 	}

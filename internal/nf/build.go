@@ -256,5 +256,11 @@ func (h *hook) assemble(sites []callSite, capture Compiled, shared Shared, next 
 	case err != nil:
 		return nil, fmt.Errorf("the kernel refuses its program: %w", err)
 	}
+	for _, site := range sites {
+		err = errors.Join(err, h.memory.tables(site.compiled.Maps), h.memory.tables(site.compiled.Kept))
+	}
+	if err = errors.Join(err, h.memory.program(program)); err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
 	return program, nil
 }

@@ -63,6 +63,7 @@ type Programs struct {
 	In, Out  uint32 // what judges flows of a direction: the number of their only chain, ByClassifier, or 0 for nothing
 	Input    uint32 // the number of the protection alone, which judges packets that no chain is for; 0 for none
 	Honeypot bool   // there is a honeypot
+	Bytes    uint64 // of memory, with the tables that are theirs alone, when they are made
 }
 
 // Close gives up the programs; what is in force stays so.
@@ -91,6 +92,7 @@ func Build(policy Policy, shared Shared, first uint32, states *States) (made Pro
 			} else {
 				made.XDP = h.made
 			}
+			made.Bytes = h.memory.bytes
 		}
 		if err != nil {
 			made.Close()

@@ -2,6 +2,7 @@ package nf
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 
 	"github.com/cilium/ebpf"
@@ -14,16 +15,18 @@ type hook struct {
 	attach ebpf.AttachType
 	buffer bool      // packets are socket buffers
 	chains *ebpf.Map // its programs, by their numbers
+	memory *memory   // of all hooks
 	made   Set
 }
 
 // hooksOf are those that there is a table for.
 func hooksOf(shared Shared) (hooks []*hook) {
+	all := &memory{counted: map[*ebpf.Map]bool{}}
 	if shared.Chains != nil {
-		hooks = append(hooks, &hook{kind: ebpf.XDP, attach: ebpf.AttachXDP, chains: shared.Chains})
+		hooks = append(hooks, &hook{kind: ebpf.XDP, attach: ebpf.AttachXDP, chains: shared.Chains, memory: all})
 	}
 	if shared.TCXChains != nil {
-		hooks = append(hooks, &hook{kind: ebpf.SchedCLS, buffer: true, chains: shared.TCXChains})
+		hooks = append(hooks, &hook{kind: ebpf.SchedCLS, buffer: true, chains: shared.TCXChains, memory: all})
 	}
 	return hooks
 }
@@ -40,7 +43,7 @@ func (h *hook) body(p *Compiled) asm.Instructions {
 func (h *hook) load(spec *ebpf.CollectionSpec, program string, shared Shared, own map[string]*ebpf.Map) (*ebpf.Program, error) {
 	p := spec.Programs[program]
 	p.Type, p.AttachType = h.kind, h.attach
-	used := map[string]*ebpf.Map{}
+	used, alone := map[string]*ebpf.Map{}, map[string]*ebpf.Map{}
 	for _, ins := range p.Instructions {
 		name := ins.Reference()
 		if m := cmp.Or(own[name], shared.find(name)); m != nil && ins.IsLoadFromMap() {
@@ -57,5 +60,14 @@ func (h *hook) load(spec *ebpf.CollectionSpec, program string, shared Shared, ow
 		return nil, err
 	}
 	defer made.Close()
+	for _, ins := range p.Instructions {
+		name := ins.Reference()
+		if table := made.Maps[name]; table != nil && (used[name] == nil || own[name] != nil) {
+			alone[name] = cmp.Or(own[name], table)
+		}
+	}
+	if err := errors.Join(h.memory.program(made.Programs[program]), h.memory.tables(alone)); err != nil {
+		return nil, err
+	}
 	return made.DetachProgram(program), nil
 }

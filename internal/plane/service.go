@@ -134,9 +134,7 @@ func (p *Plane) Report(s *api.Status) error {
 	if err != nil {
 		return err
 	}
-	if s.ChainBytes, err = p.data.ChainMemory(); err != nil {
-		return err
-	}
+	s.ChainBytes = p.data.ChainMemory()
 	s.Adopted, s.Slots, s.Bytes, s.Refusals = p.data.Adopted(), p.data.MostOutbound(), usage.Bytes, usage.Refusals
 	s.Sessions = api.Gauge{Used: usage.Sessions, Capacity: usage.Capacity}
 	s.Mappings.Used = usage.Mappings
