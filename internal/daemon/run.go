@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -23,8 +22,8 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if os.Geteuid() != 0 {
-		return datapath.ErrNotRoot
+	if err := datapath.CheckCapabilities(); err != nil {
+		return err
 	}
 	g := newDaemon(options)
 	signal.Notify(g.hangups, syscall.SIGHUP) // from the start: a hangup during it must not kill us

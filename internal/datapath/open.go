@@ -79,8 +79,8 @@ func Open(options Options) (*Datapath, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	if os.Geteuid() != 0 {
-		return nil, ErrNotRoot
+	if err := CheckCapabilities(); err != nil {
+		return nil, err
 	}
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)

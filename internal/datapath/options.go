@@ -168,6 +168,3 @@ func (o *Options) check() error {
 	}
 	return nil
 }
-
-// ErrNotRoot says that loading programs needs more rights.
-var ErrNotRoot = errors.New("the data plane needs root (CAP_BPF, CAP_NET_ADMIN, CAP_SYS_ADMIN): run as root")

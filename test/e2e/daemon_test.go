@@ -79,6 +79,11 @@ func (d *daemon) write(configuration string) {
 	if err := os.WriteFile(d.config, []byte(configuration), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
+	if *asUser {
+		if err := os.Chown(d.config, user, user); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 // run starts the daemon, again or for the first time, and waits until it serves.
@@ -89,7 +94,8 @@ func (d *daemon) run(flags ...string) {
 	if d.old {
 		run = programWithoutTCX(d.t)
 	}
-	d.launch(d.gateway.Command(context.Background(), run, arguments...))
+	line := d.line(append([]string{run}, arguments...)...)
+	d.launch(d.gateway.Command(context.Background(), line[0], line[1:]...))
 }
 
 func (d *daemon) launch(command *netns.Command) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,10 +13,11 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"unbound", "dig", "curl", "nginx", "caddy", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
+var tools = []string{"unbound", "dig", "curl", "setpriv", "nginx", "caddy", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
 	"nft", "nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "sipp", "udhcpc", "wg", "wireguard-go"}
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	if missing := whatIsMissing(); missing != "" {
 		if os.Getenv("CI") != "" {
 			fmt.Fprintln(os.Stderr, "FAIL:", missing)
@@ -24,7 +26,15 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped:", missing)
 		return
 	}
+	if *asUser {
+		if err := ownMounts(); err != nil {
+			panic(err)
+		}
+	}
 	directory, err := os.MkdirTemp("", "realmgate-e2e-")
+	if err == nil {
+		err = os.Chmod(directory, 0o755) //nolint:gosec // users run what is in it
+	}
 	if err != nil {
 		panic(err)
 	}

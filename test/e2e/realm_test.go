@@ -26,7 +26,7 @@ type realm struct {
 func newRealm(t *testing.T, options netns.Options) *realm {
 	t.Helper()
 	options.Prefix = "e2e"
-	return &realm{Realm: lab.NewRealm(t, options), t: t, directory: t.TempDir()}
+	return &realm{Realm: lab.NewRealm(t, options), t: t, directory: userDirectory(t)}
 }
 
 // configuration is the first gateway's YAML; see configurationOf.

@@ -68,12 +68,20 @@ func listenNames(at netip.AddrPort) (packets net.PacketConn, listener net.Listen
 		return nil, nil, nil
 	}
 	if packets, err = listenUDP(at.String()); err != nil {
-		return nil, nil, fmt.Errorf("listen for DNS on %s (is the address on an interface, and the port free?): %w", at, err)
+		return nil, nil, fmt.Errorf("listen for DNS on %s (%s): %w", at, hint(err, "is the address on an interface, and the port free?"), err)
 	}
 	if listener, err = net.Listen("tcp4", at.String()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("listen for DNS on %s (is the port free?): %w", at, err), packets.Close())
+		return nil, nil, errors.Join(fmt.Errorf("listen for DNS on %s (%s): %w", at, hint(err, "is the port free?"), err), packets.Close())
 	}
 	return packets, listener, nil
+}
+
+// hint is what to look at when a socket cannot be opened, most often as elsewhere says.
+func hint(err error, elsewhere string) string {
+	if errors.Is(err, unix.EACCES) {
+		return "ports below 1024 need root or CAP_NET_BIND_SERVICE"
+	}
+	return elsewhere
 }
 
 // ServePublic serves names outside.
