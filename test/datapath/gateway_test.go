@@ -121,6 +121,13 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	s.Instance = l.ID()
 	plane := planes.Take(s.Options)
 	g := &gateway{t: t, lab: l, settings: s.Settings, ids: 1, instance: s.Instance, options: s.Options, bound: map[public]datapath.Binding{}}
+	t.Cleanup(func() { // whatever fails before: others wait for the plane
+		var err error
+		if g.data != nil {
+			err = g.namespace.Do(func() error { return g.data.Close(true) })
+		}
+		plane.Release(err != nil || t.Failed())
+	})
 	g.namespace = must(l.Namespace("gateway"))(t)
 	outside := must(l.Namespace("outside"))(t)
 	inside := must(l.Namespace("inside"))(t)
@@ -171,10 +178,6 @@ func newGateway(t testing.TB, options ...option) *gateway {
 	if s.forwards != nil {
 		g.forwards(s.forwards)
 	}
-	t.Cleanup(func() {
-		err := g.namespace.Do(func() error { return g.data.Close(true) })
-		plane.Release(err != nil || t.Failed())
-	})
 	return g
 }
 
