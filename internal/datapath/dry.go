@@ -228,7 +228,9 @@ type XDPMd struct {
 type SKBuff struct {
 	_       [10]uint32
 	Ifindex uint32
-	_       [30]uint32
+	_       uint32
+	CB      [5]uint32
+	_       [24]uint32
 	GsoSegs uint32
 	_       [2]uint32
 	GsoSize uint32

@@ -61,7 +61,7 @@ type core struct {
 	clsact  map[int]bool // interfaces whose clsact is of our making
 	egress  egress
 	carrier carrier
-	sockets map[int]*os.File            // packet sockets by kind, those that are open
+	sender  sender
 	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
 	pool    []netip.Addr                // of these, as SetAddresses said
 	dnat    []netip.Addr
@@ -86,7 +86,7 @@ func Open(options Options) (*Datapath, error) {
 		return nil, fmt.Errorf("lift the limit on locked memory: %w", err)
 	}
 	d := parts(&core{options: options, known: map[netip.Addr]addressEntry{}, promises: map[netip.Addr]WebPromise{}, forms: map[Mode]*form{},
-		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}, sockets: map[int]*os.File{}})
+		old: options.WithoutTCX || isOld(), clsact: map[int]bool{}})
 	spec, err := xdpSpec()
 	if err != nil {
 		return nil, fmt.Errorf("read the compiled programs: %w", err)
@@ -123,8 +123,11 @@ func Open(options Options) (*Datapath, error) {
 	if err := d.loadEgress(); err != nil {
 		return nil, errors.Join(err, d.closeForms())
 	}
-	if err := d.initialise(); err != nil {
+	if err := d.loadSender(); err != nil {
 		return nil, errors.Join(err, d.closeEgress(true), d.closeForms())
+	}
+	if err := d.initialise(); err != nil {
+		return nil, errors.Join(err, d.sender.Close(), d.closeEgress(true), d.closeForms())
 	}
 	return d, nil
 }
@@ -225,9 +228,5 @@ func (d *Datapath) Close(keep bool) error {
 		}
 	}
 	d.ports = nil
-	for _, socket := range d.sockets {
-		errs = append(errs, socket.Close())
-	}
-	clear(d.sockets)
-	return errors.Join(append(errs, d.graceful.Close(), d.closeForms())...)
+	return errors.Join(append(errs, d.sender.Close(), d.graceful.Close(), d.closeForms())...)
 }

@@ -3,11 +3,7 @@ package datapath
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // What begins a frame that goes through the carrier, in the place of its link addresses (bpf/fragment/carrier.h): it comes in again by
@@ -19,14 +15,7 @@ const (
 	againMessage  = 0x59
 	replayBy      = 4
 	linkAddresses = 12 // octets
-	linkHeader    = 14
 )
-
-// replayRoom is how many octets may be on their way, as the kernel counts them: some 500 frames.
-const replayRoom = 1 << 20
-
-// ipv4 is its EtherType in network byte order, as packet sockets want it.
-const ipv4 = unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8
 
 // Replay sends a frame again as if it had come in by an interface: by a public one from outside, by a private one as it is in a
 // hairpin, translated on its way out. It does so 1 or 2 times: from outside the second comes before anybody can answer the
@@ -90,29 +79,7 @@ func (d *replayer) carry(message []byte) error {
 	if near == 0 {
 		return errNoCarrier
 	}
-	socket, err := d.packetSocket(unix.SOCK_RAW)
-	if err != nil {
-		return err
-	}
-	if err := unix.Sendto(socket, message, 0, &unix.SockaddrLinklayer{Ifindex: near, Protocol: ipv4}); err != nil {
-		return fmt.Errorf("send a frame of %d octets again: %w", len(message), err)
-	}
-	return nil
-}
-
-// packetSocket is one of a kind, opened by the first who needs it, and closed with the data plane.
-func (d *replayer) packetSocket(kind int) (int, error) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.sockets[kind] == nil {
-		fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return 0, fmt.Errorf("open a socket to send frames by: %w", err)
-		}
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, replayRoom) // else it is the system's default
-		d.sockets[kind] = os.NewFile(uintptr(fd), "frames")
-	}
-	return int(d.sockets[kind].Fd()), nil
+	return d.send(near, message)
 }
 
 // Send sends a frame of a web address out by the interface that its client's came in by: to one inside by the way of a
@@ -122,23 +89,4 @@ func (d *replayer) Send(ifindex int, frame []byte) error {
 		return d.Replay(ifindex, frame, 1)
 	}
 	return d.send(ifindex, frame)
-}
-
-// send leaves out the link header where links have none (bpf/route/bare.h): the kernel puts before the packet what the interface wants.
-func (d *replayer) send(ifindex int, frame []byte) error {
-	d.mutex.Lock()
-	bare := slices.ContainsFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex && p.bare })
-	d.mutex.Unlock()
-	kind, octets := unix.SOCK_RAW, frame
-	if bare {
-		kind, octets = unix.SOCK_DGRAM, frame[linkHeader:]
-	}
-	socket, err := d.packetSocket(kind)
-	if err != nil {
-		return err
-	}
-	if err := unix.Sendto(socket, octets, 0, &unix.SockaddrLinklayer{Ifindex: ifindex, Protocol: ipv4}); err != nil {
-		return fmt.Errorf("send a frame of %d octets: %w", len(frame), err)
-	}
-	return nil
 }
