@@ -16,16 +16,17 @@ const (
 	againEvery = 30 * time.Second
 )
 
-// AskOnce asks for the addresses of a setup, at most 256 of them and once each, which takes
-// a second and what 10 ms for each come to. It needs the right to send ARP.
+// AskOnce asks for the addresses of a setup, at most 256 of them and once each, which takes a second for each hundred. It
+// needs CAP_NET_ADMIN.
 func AskOnce(ctx context.Context, s *Setup, f *Facts) (map[netip.Addr]Neighbour, error) {
 	const most = 256
 	inUse := map[netip.Addr]Neighbour{}
-	targets := targetsOf(s, f, most)
-	if err := open(targets); err != nil {
+	a, err := newAsker()
+	if err != nil {
 		return nil, err
 	}
-	err := ask(ctx, 1, targets, oursOf(f), func(a netip.Addr, who Neighbour) { inUse[a] = who })
+	defer a.Close()
+	err = a.ask(ctx, askedOnce, targetsOf(s, f, most), oursOf(f), func(a netip.Addr, who Neighbour) { inUse[a] = who })
 	return inUse, err
 }
 
@@ -79,14 +80,16 @@ func (n *Neighbours) begin(all []target, ours map[string]bool, some []target, no
 	maps.DeleteFunc(n.inUse, func(a netip.Addr, _ Neighbour) bool {
 		return !slices.ContainsFunc(all, func(t target) bool { return slices.Contains(t.addresses, a) })
 	})
-	if n.failure = open(some); n.failure != nil {
+	var asker asker
+	if asker, n.failure = newAsker(); n.failure != nil {
 		cancel()
 		return
 	}
 	n.asking.Go(func() {
 		defer cancel()
+		defer asker.Close()
 		heard := map[netip.Addr]bool{}
-		err := ask(ctx, probeRounds, some, ours, func(a netip.Addr, who Neighbour) {
+		err := asker.ask(ctx, askedThrice, some, ours, func(a netip.Addr, who Neighbour) {
 			heard[a] = true
 			n.note(ctx, a, who)
 		})

@@ -2,41 +2,14 @@ package diagnose
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/test/lab"
 )
-
-func TestARP(t *testing.T) {
-	t.Parallel()
-	mac := net.HardwareAddr{2, 0, 0, 0, 0, 1}
-	address := netip.MustParseAddr("198.18.0.32")
-	question, err := packets.Parse(probe(mac, address))
-	if err != nil || question.ARP == nil || question.ARP.TargetIP != address || question.ARP.SenderIP != netip.IPv4Unspecified() {
-		t.Fatalf("%v, %v", question, err)
-	}
-	if _, _, ok := owner(probe(mac, address)); ok {
-		t.Error("a probe says that the address is somebody's")
-	}
-	frame := packets.NewARPRequest(packets.MAC(mac), address, netip.MustParseAddr("198.18.0.1")).Bytes()
-	if a, who, ok := owner(frame); !ok || a != address || !slices.Equal(who, mac) {
-		t.Errorf("%s, %s, %v", a, who, ok)
-	}
-	for n := range arpSize {
-		if _, _, ok := owner(frame[:n]); ok {
-			t.Errorf("%d octets are enough", n)
-		}
-	}
-	frame[12] = 0x86
-	if _, _, ok := owner(frame); ok {
-		t.Error("what is not ARP is taken for it")
-	}
-}
 
 // What is asked for is in a network of a public interface, nobody's as far as is known,
 // and bounded.
@@ -81,6 +54,13 @@ func TestNeighbours(t *testing.T) {
 	}
 	must(link.Address("public", "198.18.0.33/24"))
 	must(gateway.WaitUp())
+	entries := func() string {
+		out, err := gateway.Command(t.Context(), "ip", "neigh", "show", "dev", "eth0").Output()
+		must(err)
+		return string(out)
+	}
+	const static = "198.18.0.34 lladdr 02:00:00:00:00:22 PERMANENT"
+	must(gateway.Command(t.Context(), "ip", "neigh", "add", "198.18.0.34", "lladdr", "02:00:00:00:00:22", "nud", "permanent", "dev", "eth0").Run())
 	s := &Setup{Public: []string{"eth0"}, Private: []string{"eth1"}, Pool: addresses("198.18.0.2", "198.18.0.32", "198.18.0.33", "198.18.0.34")}
 	var n Neighbours
 	defer n.Close()
@@ -120,4 +100,8 @@ func TestNeighbours(t *testing.T) {
 	must(link.Down("public"))
 	now = now.Add(2 * againEvery)
 	eventually("the neighbour has gone")
+	n.asking.Wait()
+	if left := strings.TrimSpace(entries()); left != static {
+		t.Errorf("the kernel knows of neighbours: %s", left)
+	}
 }

@@ -6,123 +6,113 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
+	"slices"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 const (
-	probeRounds = 3                     // how often an address is asked for (RFC 5227 §1.1)
-	probePause  = time.Second           // between the rounds, and after the last
-	probeEvery  = 10 * time.Millisecond // between two questions, on all links together
+	// askedTogether is how many addresses the kernel asks for at a time. It has room for 128 neighbours before it looks for
+	// some to forget (gc_thresh1).
+	askedTogether = 100
+	askedEvery    = 50 * time.Millisecond // how often its answer is looked at
+	// The kernel asks three times, a second apart (mcast_solicit, retrans_time_ms).
+	askedThrice = 3500 * time.Millisecond
+	askedOnce   = 900 * time.Millisecond
 )
 
 // target is what is asked for on a link.
 type target struct {
 	Interface
 	addresses []netip.Addr
-	socket    *os.File // while it is asked
 }
 
-// open opens the sockets of targets, in the network namespace of the caller.
-func open(targets []target) error {
-	for i := range targets {
-		var err error
-		if targets[i].socket, err = openARP(targets[i].Index); err != nil {
-			for _, t := range targets[:i] {
-				_ = t.socket.Close()
-			}
-			return fmt.Errorf("ask by ARP on %s: %w", targets[i].Name, err)
-		}
+// asker has the kernel ask for neighbours by ARP, in the network namespace it was made in. That takes no right to send frames.
+type asker struct{ *netlink.Handle }
+
+func newAsker() (asker, error) {
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return asker{}, fmt.Errorf("ask the kernel for neighbours: %w", err)
 	}
-	return nil
+	return asker{handle}, nil
 }
 
-// ask asks for the addresses of all targets, and tells found of each that somebody has who
-// is not in ours, which holds link addresses. It returns when all are answered, nobody
-// answered in so many rounds, or ctx has ended, and closes their sockets.
-func ask(ctx context.Context, rounds int, targets []target, ours map[string]bool, found func(netip.Addr, Neighbour)) error {
+// ask asks for the addresses of all targets, and tells found of each that somebody has who is not in ours, which holds link
+// addresses. It returns when all are answered, those left were asked for so long in vain, or ctx has ended.
+func (a asker) ask(ctx context.Context, patience time.Duration, targets []target, ours map[string]bool, found func(netip.Addr, Neighbour)) error {
 	var errs []error
 	for _, t := range targets {
-		err := t.ask(ctx, rounds, ours, found)
-		_ = t.socket.Close()
-		if err != nil && !errors.Is(err, unix.ENETDOWN) && !errors.Is(err, unix.ENXIO) { // it went down, or has gone, meanwhile
-			errs = append(errs, fmt.Errorf("ask by ARP on %s: %w", t.Name, err))
+		for some := range slices.Chunk(t.addresses, askedTogether) {
+			if ctx.Err() != nil {
+				break
+			}
+			err := a.askSome(ctx, patience, t.Index, some, func(address netip.Addr, mac net.HardwareAddr) {
+				if !ours[mac.String()] {
+					found(address, Neighbour{t.Name, mac.String()})
+				}
+			})
+			if err != nil && !errors.Is(err, unix.ENETDOWN) && !errors.Is(err, unix.ENODEV) { // it went down, or has gone, meanwhile
+				errs = append(errs, fmt.Errorf("ask by ARP on %s: %w", t.Name, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (t *target) ask(ctx context.Context, rounds int, ours map[string]bool, found func(netip.Addr, Neighbour)) error {
-	mac, err := net.ParseMAC(t.MAC)
+func (a asker) askSome(ctx context.Context, patience time.Duration, link int, addresses []netip.Addr, answered func(netip.Addr, net.HardwareAddr)) error {
+	before, err := a.NeighList(link, unix.AF_INET)
 	if err != nil {
 		return err
 	}
+	addresses = slices.DeleteFunc(slices.Clone(addresses), func(address netip.Addr) bool {
+		return slices.ContainsFunc(before, func(e netlink.Neigh) bool {
+			return e.IP.Equal(address.AsSlice()) && e.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 // somebody has put it there
+		})
+	})
 	open := map[netip.Addr]bool{}
-	for _, a := range t.addresses {
-		open[a] = true
+	defer func() {
+		for _, address := range addresses {
+			_ = a.NeighDel(entry(link, address)) // whether somebody has it is asked anew the next time
+		}
+	}()
+	for _, address := range addresses {
+		_ = a.NeighDel(entry(link, address)) // what the kernel remembers may be old
+		if err := a.NeighSet(entry(link, address)); err != nil {
+			return fmt.Errorf("for %s: %w", address, err)
+		}
+		open[address] = true
 	}
-	buffer := make([]byte, 1514)
-	listen := func(until time.Time) error {
-		if err := t.socket.SetReadDeadline(until); err != nil {
+	tick := time.NewTicker(askedEvery)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); len(open) > 0 && time.Now().Before(end); {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		entries, err := a.NeighList(link, unix.AF_INET)
+		if err != nil {
 			return err
 		}
-		for len(open) > 0 {
-			n, err := t.socket.Read(buffer)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if a, who, ok := owner(buffer[:n]); ok && open[a] && !ours[who.String()] {
-				delete(open, a)
-				found(a, Neighbour{t.Name, who.String()})
-			}
-		}
-		return nil
-	}
-	for range rounds {
-		for _, a := range t.addresses {
-			if !open[a] {
+		for _, e := range entries {
+			address, _ := netip.AddrFromSlice(e.IP.To4())
+			known := e.State&(unix.NUD_REACHABLE|unix.NUD_STALE|unix.NUD_DELAY|unix.NUD_PROBE) != 0
+			if !open[address] || !known && e.State&unix.NUD_FAILED == 0 {
 				continue
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			if _, err := t.socket.Write(probe(mac, a)); err != nil {
-				return err
-			}
-			if err := listen(time.Now().Add(probeEvery)); err != nil {
-				return err
-			}
-		}
-		for end := time.Now().Add(probePause); len(open) > 0 && time.Now().Before(end) && ctx.Err() == nil; {
-			if err := listen(time.Now().Add(probePause / 10)); err != nil {
-				return err
+			delete(open, address)
+			if known {
+				answered(address, e.HardwareAddr)
 			}
 		}
 	}
 	return nil
 }
 
-// openARP opens a socket for the ARP packets of an interface. What the kernel itself sends
-// there it does not receive; answers reach it also where a program of XDP is attached that
-// lets ARP answers pass.
-func openARP(link int) (*os.File, error) {
-	// Protocol 0 receives nothing until bind has chosen the interface.
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
-	if err == nil {
-		const protocol = arpType<<8&0xff00 | arpType>>8 // network byte order
-		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: link})
-	}
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(fd))
-	}
-	return os.NewFile(uintptr(fd), "ARP"), nil
+// entry has the kernel find out about a neighbour, as when something is to be sent there.
+func entry(link int, address netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{LinkIndex: link, Family: unix.AF_INET, IP: address.AsSlice(), Flags: unix.NTF_USE}
 }
