@@ -47,6 +47,13 @@ struct web_answer {
 	__u16 reason; /* why it goes nowhere */
 };
 
+/* What the daemon hears, by metadata of XDP, of a frame that it has the program run over, and sends itself (internal/datapath/replay_xdp.go). */
+struct replay {
+	__u32 by;	    /* the interface that it goes by */
+	__u32 next;	    /* of key's answer, when the frame has been sent */
+	struct web_key key; /* protocol 0: none */
+};
+
 enum web_event_kind {
 	WEB_FIRST = 1, /* a frame: the first data of a connection, whose client has proved its address */
 	WEB_LATER,     /* a frame: other data of one that is no session yet, which may be anybody's */

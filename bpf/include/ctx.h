@@ -13,6 +13,7 @@
  *   ctx_pull                    makes its first octets, so many or all, one piece from data to data_end
  *   ctx_ifindex                 of the interface that it came in by
  *   ctx_redirect                sends it out by that, or another
+ *   ctx_defers_next             whether who sends the frame is told what is next of a connection, once that is done
  *   ctx_is_tagged               whether it has a VLAN tag that is not in it any more
  *   ctx_segments                how many packets it is on the wire
  *   ctx_segment_size            octets of payload in each of them, 0 where it is one

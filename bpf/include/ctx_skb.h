@@ -8,6 +8,8 @@
 #include <linux/ip.h>
 #include <linux/tcp.h>
 
+#include "../handshake/types.h"
+
 typedef struct __sk_buff ctx_t;
 
 #define CTX_SECTION   "tc"
@@ -47,6 +49,11 @@ static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
 static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
 {
 	return bpf_redirect(ifindex, 0);
+}
+
+static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 next)
+{
+	return false;
 }
 
 static __always_inline bool ctx_is_tagged(ctx_t *ctx)

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "../handshake/types.h"
+
 typedef struct xdp_md ctx_t;
 
 #define CTX_SECTION   "xdp"
@@ -36,14 +38,32 @@ static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
 	return ctx->ingress_ifindex;
 }
 
-/* Of a frame that the daemon has had the program run over it hears by metadata where it goes (internal/datapath/replay.go). */
+static __always_inline struct replay *ctx_replay(ctx_t *ctx)
+{
+	struct replay *replay = (void *)(long)ctx->data_meta;
+
+	return __builtin_expect((void *)(replay + 1) <= (void *)(long)ctx->data, 0) ? replay : 0;
+}
+
 static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
 {
-	__u32 *by = (void *)(long)ctx->data_meta;
+	struct replay *replay = ctx_replay(ctx);
 
-	if (__builtin_expect((void *)(by + 1) <= (void *)(long)ctx->data, 0))
-		*by = ifindex;
+	if (replay)
+		replay->by = ifindex;
 	return bpf_redirect(ifindex, 0);
+}
+
+/* Whether next is told to who sends the frame, and changes when that is done. */
+static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 next)
+{
+	struct replay *replay = ctx_replay(ctx);
+
+	if (!replay)
+		return false;
+	replay->next = next;
+	replay->key = *key;
+	return true;
 }
 
 static __always_inline bool ctx_is_tagged(ctx_t *ctx)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "ctx.h"
 #include "maps.h"
 
 struct exported {
@@ -35,6 +36,7 @@ struct exported {
 	struct count_request count_request;
 	struct sweep_request sweep_request;
 	struct capture_record capture_record;
+	struct replay replay;
 };
 
 const struct exported *exported __attribute__((unused));

@@ -652,6 +652,13 @@ const (
 	bpfRedirectREDIRECT_FRAMES  bpfRedirect = 2
 )
 
+type bpfReplay struct {
+	_    structs.HostLayout
+	By   uint32
+	Next uint32
+	Key  bpfWebKey
+}
+
 type bpfReservation struct {
 	_           structs.HostLayout
 	Id          uint64

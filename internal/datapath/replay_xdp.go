@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metadata are octets before a frame, in which the program of XDP says by which interface it goes (ctx_redirect, bpf/include/ctx_xdp.h).
-const metadata = 4
+// ReplayMetadata are octets before a frame, in which the program of XDP says what becomes of it (struct replay, bpf/handshake/types.h).
+const ReplayMetadata = 24
 
 const xdpRedirect = 4 // of enum xdp_action, linux/bpf.h
 
@@ -40,19 +40,25 @@ func (d *replayer) runFrames(program *ebpf.Program, ifindex int, frame []byte, t
 		return runLive(program, ifindex, frame, times)
 	}
 	run := ebpf.RunOptions{
-		Data:    slices.Concat(make([]byte, metadata), frame),
-		DataOut: make([]byte, metadata+len(frame)+replayRoomXDP),
-		Context: XDPMd{Data: metadata, DataEnd: uint32(metadata + len(frame)), IngressIfindex: uint32(ifindex)},
+		Data:    slices.Concat(make([]byte, ReplayMetadata), frame),
+		DataOut: make([]byte, ReplayMetadata+len(frame)+replayRoomXDP),
+		Context: XDPMd{Data: ReplayMetadata, DataEnd: uint32(ReplayMetadata + len(frame)), IngressIfindex: uint32(ifindex)},
 	}
 	action, err := program.Run(&run)
 	if err != nil {
 		return fmt.Errorf("run over a frame of %d octets: %w", len(frame), err)
 	}
-	to := int(binary.NativeEndian.Uint32(run.DataOut))
+	var said bpfReplay
+	if _, err := binary.Decode(run.DataOut, binary.NativeEndian, &said); err != nil {
+		return err
+	}
 	switch {
-	case action == xdpRedirect && to != 0:
-		err = d.send(to, run.DataOut[metadata:])
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENOBUFS) {
+	case action == xdpRedirect && said.By != 0:
+		err = d.send(int(said.By), run.DataOut[ReplayMetadata:])
+		if err == nil && said.Key.Protocol != 0 {
+			err = d.letNext(&said.Key, said.Next)
+		}
+		if !errors.Is(err, unix.ENOBUFS) {
 			return err
 		}
 	case action != xdpRedirect && action != xdpPass:

@@ -42,7 +42,7 @@ func TestOrderOfABrokenConnection(t *testing.T) {
 	for range mostFrames - 1 {
 		b.hears(beyond, resent("more"))
 	}
-	b.hears(beyond, "forget", resent("more"))
+	b.hears(beyond, resent("more"), "forget")
 	b.waits(orderTime)
 	for range mostFrames + 1 {
 		b.hears(beyond, resent("more"))

@@ -201,10 +201,11 @@ func (t *table) follows(c *connection, s segment) (err error) {
 	if c.in == &t.resting && c.behind > 2*mostFrames {
 		return nil
 	}
-	if c.behind++; c.behind == mostFrames {
-		err = t.settle(c)
+	err = t.kernel.Replay(c.ifindex, s.Frame, 1)
+	if c.behind++; c.behind == mostFrames { // behind it, as then all passes
+		err = errors.Join(err, t.settle(c))
 	}
-	return errors.Join(err, t.kernel.Replay(c.ifindex, s.Frame, 1))
+	return err
 }
 
 // settle has the data plane let pass whatever comes of an open connection.

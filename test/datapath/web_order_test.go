@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -67,6 +68,33 @@ func TestWebKeepsOrder(t *testing.T) {
 	v.forwarded(v.put(v.after(n+8, packets.ACK, "last")))
 	same(v.gateway, "then", v.state(), "established")
 	v.forwarded(v.put(v.after(n+4, packets.ACK, "more")))
+	v.sound()
+}
+
+// At XDP the daemon sends a frame when the program has run over it: until then what is behind it waits.
+func TestWebKeepsOrderUntilItIsSent(t *testing.T) {
+	t.Parallel()
+	if datapath.Mode(*modeFlag) != datapath.XDP {
+		return // there the program itself sends it
+	}
+	v := opensInOrder(t)
+	n := len(firstData)
+	first := addressed(v.first(firstData)).Bytes()
+	v.in(func() error {
+		action, _, err := dataplane.Inject(v.data, dataplane.Injected{
+			Frame: datapath.Frame{Public: true, Ifindex: v.public, Octets: first}, Metadata: datapath.ReplayMetadata,
+		})
+		if err == nil && action != dataplane.Redirect {
+			err = fmt.Errorf("the program says %s", action)
+		}
+		return err
+	})
+	v.waits(v.after(n, packets.ACK, "body"))
+	v.in(func() error { return v.data.Replay(v.public, first, 1) })
+	v.forwarded(v.put(v.after(n, packets.ACK, "body")))
+	v.forwarded(v.put(v.after(n+4, packets.ACK, "more")))
+	v.in(func() error { return v.data.Replay(v.public, first, 1) }) // once more takes nothing back
+	v.forwarded(v.put(v.after(n+8, packets.ACK, "last")))
 	v.sound()
 }
 

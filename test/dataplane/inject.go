@@ -3,6 +3,7 @@ package dataplane
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -36,6 +37,8 @@ type Injected struct {
 	// Complete says that the interface has added all octets up (CHECKSUM_COMPLETE), which only
 	// TCX knows of: Inject fails with ErrSum where the frame is not what the sum then says.
 	Complete bool
+	// Metadata are octets before the frame, which only XDP takes, and has for who sends it.
+	Metadata int
 }
 
 // ErrSum is Inject's for Injected.Complete.
@@ -49,9 +52,10 @@ func Inject(d *datapath.Datapath, in Injected) (Action, []byte, error) {
 	if in.Mode == "" {
 		in.Mode = datapath.XDP
 	}
-	options := ebpf.RunOptions{Data: in.Octets, DataOut: make([]byte, len(in.Octets)+256)}
+	data := slices.Concat(make([]byte, in.Metadata), in.Octets)
+	options := ebpf.RunOptions{Data: data, DataOut: make([]byte, len(data)+256)}
 	if in.Mode == datapath.XDP {
-		options.Context = datapath.XDPMd{DataEnd: uint32(len(in.Octets)), IngressIfindex: uint32(in.Ifindex)}
+		options.Context = datapath.XDPMd{Data: uint32(in.Metadata), DataEnd: uint32(len(data)), IngressIfindex: uint32(in.Ifindex)}
 	} else {
 		options.Context = datapath.SKBuff{Ifindex: uint32(in.Ifindex), GsoSegs: in.Segments, GsoSize: in.SegmentSize}
 	}
@@ -73,5 +77,5 @@ func Inject(d *datapath.Datapath, in Injected) (Action, []byte, error) {
 	if !known {
 		return "", nil, fmt.Errorf("the data plane says %d of a frame, which is no action", int32(said))
 	}
-	return action, options.DataOut, nil
+	return action, options.DataOut[in.Metadata:], nil
 }
