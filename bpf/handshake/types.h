@@ -54,6 +54,10 @@ struct replay {
 	struct web_key key; /* protocol 0: none */
 };
 
+enum replay_mark {
+	REPLAY_BUFFER = 0x52677265, /* cb[0] of a socket buffer that the daemon runs a program over */
+};
+
 enum web_event_kind {
 	WEB_FIRST = 1, /* a frame: the first data of a connection, whose client has proved its address */
 	WEB_LATER,     /* a frame: other data of one that is no session yet, which may be anybody's */

