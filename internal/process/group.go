@@ -40,7 +40,7 @@ func Start(argv []string, stdin, stdout, stderr *os.File) (*Group, error) {
 	if stderr != nil {
 		command.Stderr = stderr
 	}
-	if err := command.Start(); err != nil {
+	if err := startWithout(command); err != nil {
 		return nil, fmt.Errorf("the command does not start: %w", err)
 	}
 	g := &Group{command, make(chan struct{})}
