@@ -86,6 +86,9 @@ func (f *follower) open() error {
 		f.absent = true
 		return fmt.Errorf("%s does not exist yet: waiting for it", f.path)
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: let the gateway's user read it, by its group or by CAP_DAC_READ_SEARCH", err)
+	}
 	if err != nil {
 		return err
 	}
