@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -32,6 +33,7 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
+	"github.com/realmgate/realmgate/internal/systemd"
 	"github.com/realmgate/realmgate/internal/web"
 	"github.com/realmgate/realmgate/internal/web/ability"
 	"github.com/realmgate/realmgate/internal/web/rest"
@@ -68,6 +70,9 @@ type Daemon struct {
 	hangups   chan os.Signal
 	diagnosis *diagnose.Service
 
+	systemd *systemd.Service
+
+	leave    context.CancelFunc // ends Run
 	services serviceList
 	reload   sync.Mutex // one at a time
 }
@@ -85,6 +90,7 @@ func newDaemon(o Options) *Daemon {
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked = kernelServices{g}.newAsked()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
+	g.systemd = machineServices{g}.newSystemd()
 	g.services = g.newServices()
 	return g
 }

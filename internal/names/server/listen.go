@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+	"time"
 
+	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/config"
@@ -46,6 +48,22 @@ func Listen(c *config.Config) (s *Sockets, err error) {
 		s.Close()
 	}
 	return s, err
+}
+
+// Answer is nil once our own name servers answer, whatever they say.
+func (s *Sockets) Answer(ctx context.Context) error {
+	for _, at := range []net.PacketConn{s.privateUDP, s.publicUDP} {
+		if at == nil {
+			continue
+		}
+		question := new(dns.Msg).SetQuestion(".", dns.TypeSOA)
+		question.RecursionDesired = false
+		client := dns.Client{Timeout: time.Second}
+		if _, _, err := client.ExchangeContext(ctx, question, at.LocalAddr().String()); err != nil {
+			return fmt.Errorf("ask our name server at %s: %w", at.LocalAddr(), err)
+		}
+	}
+	return nil
 }
 
 // Close closes them.

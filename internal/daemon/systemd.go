@@ -1,0 +1,31 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/realmgate/realmgate/internal/systemd"
+)
+
+func (g machineServices) newSystemd() *systemd.Service {
+	return systemd.New(systemd.Options{
+		Environment: systemd.Read(os.Getpid(), os.Getenv, os.Unsetenv),
+		Ready:       func(ctx context.Context) error { return g.sockets.Answer(ctx) },
+		Health:      g.health, Log: g.log,
+	})
+}
+
+func (g machineServices) prepareSystemd(*draft) (change, error) { return g.systemd.Prepare(), nil }
+
+// health is a line about the gateway.
+func (g *Daemon) health() (string, error) {
+	s, err := g.commands().Status()
+	if err != nil {
+		return "", err
+	}
+	if n := len(s.Warnings); n > 0 {
+		return fmt.Sprintf("%d warnings, see realmgate status: %s", n, s.Warnings[0]), nil
+	}
+	return fmt.Sprintf("Serving: %d of %d sessions", s.Sessions.Used, s.Sessions.Capacity), nil
+}
