@@ -9,6 +9,7 @@
 //	GET  /v1/drops         a Drop per line, live
 //	GET  /v1/capture       a Packet per line, live: CaptureRequest says which
 //	POST /v1/reload        Reload
+//	POST /v1/handover      Handover
 //	POST /v1/sessions/end  Ended
 //
 // The four listings and the end of sessions take the query parameters address, port, protocol and host:

@@ -31,7 +31,9 @@ type fakeGateway struct {
 	capture  func(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
 }
 
-func (g *fakeGateway) Status() (Status, error) { return g.status, g.err }
+func (g *fakeGateway) Status() (Status, error)     { return g.status, g.err }
+func (g *fakeGateway) Handover() (Handover, error) { return Handover{Sessions: len(g.sessions)}, g.err }
+
 func (g *fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
 
 func (g *fakeGateway) Pool(f Filter) ([]Binding, error) {

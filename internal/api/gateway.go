@@ -38,6 +38,8 @@ type Gateway interface {
 	// Reload reads the configuration file again and puts it into force whole.
 	// An error, which reads FILE:LINE: message where it can, changes nothing.
 	Reload() (Reload, error)
+	// Handover has the daemon stop as soon as this is answered, and leave the data plane at work for the next one.
+	Handover() (Handover, error)
 }
 
 // BanCommands are those about bans.
@@ -360,6 +362,11 @@ type Reload struct {
 	Generation uint32 `json:"generation"`
 	Hosts      int    `json:"hosts"`
 	Dropped    int    `json:"dropped,omitempty"` // changes of chains by command that are no more
+}
+
+// Handover says what a daemon leaves at work.
+type Handover struct {
+	Sessions int `json:"sessions"`
 }
 
 // Ended says how many sessions were ended.

@@ -30,6 +30,8 @@ var routes = withListings(map[string]endpoint{
 	"GET /v1/explain":  handler.explain,
 	"POST /v1/reload":  handler.reload,
 
+	"POST /v1/handover": handler.handover,
+
 	"POST /v1/chains/insert": handler.insertFunction,
 	"POST /v1/chains/remove": handler.removeFunction,
 	"POST /v1/chains/move":   handler.moveFunction,
@@ -140,6 +142,10 @@ func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.V
 // reload blames the configuration for whatever goes wrong.
 func (h handler) reload(w http.ResponseWriter, _ *http.Request, query url.Values) error {
 	return do(w, query, h.gateway.Reload)
+}
+
+func (h handler) handover(w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	return do(w, query, h.gateway.Handover)
 }
 
 // listAll answers with a listing that takes no filter.

@@ -27,6 +27,7 @@ func TestAnswers(t *testing.T) {
 		"GET /v1/hosts":    `"open":[],"services":[]`,
 		"POST /v1/reload":  `{"generation":7,"hosts":2}`,
 
+		"POST /v1/handover":     `{"sessions":2}`,
 		"POST /v1/sessions/end": `{"sessions":2}`,
 	} {
 		method, path, _ := strings.Cut(target, " ")
@@ -55,6 +56,8 @@ func TestRefusals(t *testing.T) {
 		"GET /v1/lists/refresh":                    `405 Method Not Allowed`,
 		"POST /v1/lists/refresh":                   `400 {"error":"read the request: EOF"}`,
 		"GET /v1/reload":                           `405 Method Not Allowed`,
+		"GET /v1/handover":                         `405 Method Not Allowed`,
+		"POST /v1/handover?now":                    `400 {"error":"unknown parameter \"now\": none is taken here"}`,
 		"GET /v1/status?port=1":                    `400 {"error":"unknown parameter \"port\": none is taken here"}`,
 		"POST /v1/reload?now":                      `400 {"error":"unknown parameter \"now\": none is taken here"}`,
 		"GET /v1/pool?colour=red":                  `400 {"error":"unknown filter \"colour\": use address, host, port, protocol"}`,

@@ -49,7 +49,7 @@ name servers and what ignoreip has cannot be banned.`,
 	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m or 24h; without it for ever")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			n, err := a.client().AddBans(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
+			n, err := a.client().BanEditor().Add(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
 			if err != nil {
 				return err
 			}
@@ -97,7 +97,7 @@ are forgotten: the next ban is a short one again.`,
 	file := banFile(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			done, err := a.client().RemoveBans(ctx, client.BanRequest{Prefixes: prefixes})
+			done, err := a.client().BanEditor().Remove(ctx, client.BanRequest{Prefixes: prefixes})
 			if err != nil {
 				return err
 			}

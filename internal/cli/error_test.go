@@ -170,7 +170,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "version", "completion bash", "completion zsh", "completion fish", "bench list", "bench list -o json", "check -c " + elsewhere(t),
+		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "drops", "drops -o json", "reload", "handover", "version", "completion bash", "completion zsh", "completion fish", "bench list", "bench list -o json", "check -c " + elsewhere(t),
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

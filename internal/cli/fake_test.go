@@ -119,6 +119,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, changed)
 	case "/v1/sessions/end":
 		write(w, client.Ended{Sessions: len(d.sessions)})
+	case "/v1/handover":
+		write(w, client.Handover{Sessions: len(d.sessions)})
 	case "/v1/reload":
 		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})
 	case "/v1/sessions":

@@ -72,6 +72,7 @@ func TestOutput(t *testing.T) {
 		"web-empty":      {empty, "web"},
 		"drops":          {populated(), "drops --count 3"},
 		"drops-json":     {populated(), "drops --count 2 -o json"},
+		"handover":       {populated(), "handover"},
 		"reload":         {populated(), "reload"},
 		"reload-empty":   {empty, "reload"},
 
@@ -286,7 +287,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	for _, command := range []string{"status", "sessions", "pool", "hosts", "reload", "chain list", "chain show web"} {
+	for _, command := range []string{"status", "sessions", "pool", "hosts", "reload", "handover", "chain list", "chain show web"} {
 		if r := execute(ctx, append(strings.Fields(command), "--socket", socket)...); r.code != exitError || r.stderr != "realmgate: interrupted\n" {
 			t.Errorf("%s: %+v", command, r)
 		}

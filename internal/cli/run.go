@@ -17,7 +17,8 @@ func newRun(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run -c FILE",
 		Short: "Run the gateway until it is told to stop",
-		Long: `Run the gateway in the foreground. It needs root.
+		Long: `Run the gateway in the foreground. It needs root, or CAP_BPF, CAP_NET_ADMIN,
+CAP_PERFMON and, for port 53, CAP_NET_BIND_SERVICE.
 
 SIGINT (Ctrl-C) and SIGTERM stop it: the data plane is taken down, and what was
 changed on this machine is put back. SIGHUP does what "realmgate reload" does. A

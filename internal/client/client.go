@@ -96,18 +96,6 @@ func (c *Client) Bans(ctx context.Context) ([]Ban, error) {
 	return fetch[[]Ban](ctx, c, http.MethodGet, "/v1/bans", nil)
 }
 
-// AddBans bans prefixes: all of them or, with an error, none.
-func (c *Client) AddBans(ctx context.Context, r BanRequest) (int, error) {
-	change, err := post[BanChange](ctx, c, "/v1/bans/add", r)
-	return change.Prefixes, err
-}
-
-// RemoveBans ends bans, and returns how many of the prefixes were banned, and what bans of
-// wider ones go on.
-func (c *Client) RemoveBans(ctx context.Context, r BanRequest) (BanChange, error) {
-	return post[BanChange](ctx, c, "/v1/bans/remove", r)
-}
-
 // Jails returns the logs that are watched, in the order of the configuration.
 func (c *Client) Jails(ctx context.Context) ([]Jail, error) {
 	return fetch[[]Jail](ctx, c, http.MethodGet, "/v1/jails", nil)
@@ -138,6 +126,11 @@ func (c *Client) Explain(ctx context.Context, r ExplainRequest) (Explanation, er
 // *Error comes from the gateway, which then goes on as before.
 func (c *Client) Reload(ctx context.Context) (Reload, error) {
 	return fetch[Reload](ctx, c, http.MethodPost, "/v1/reload", nil)
+}
+
+// Handover makes the gateway stop and leave its data plane at work for the next one.
+func (c *Client) Handover(ctx context.Context) (Handover, error) {
+	return fetch[Handover](ctx, c, http.MethodPost, "/v1/handover", nil)
 }
 
 // EndSessions ends at once the sessions that the filter lets through, all of them

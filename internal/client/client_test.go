@@ -30,6 +30,8 @@ type fakeGateway struct {
 func (g fakeGateway) Status() (Status, error) {
 	return Status{Instance: "lab", Started: g.started, Sessions: Gauge{Used: 1, Capacity: 2}}, g.err
 }
+func (g fakeGateway) Handover() (Handover, error) { return Handover{Sessions: 3}, g.err }
+
 func (g fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
 
 func (g fakeGateway) Pool(f Filter) ([]Binding, error) {
@@ -218,14 +220,18 @@ func TestAnswersComeThrough(t *testing.T) {
 		t.Errorf("explained %+v, %v", explained, err)
 	}
 	request := BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("198.51.100.0/24")}, Seconds: 60}
-	added, err := c.AddBans(ctx, request)
-	removed, err2 := c.RemoveBans(ctx, request)
+	added, err := c.BanEditor().Add(ctx, request)
+	removed, err2 := c.BanEditor().Remove(ctx, request)
 	if err != nil || err2 != nil || added != 2 || removed.Prefixes != 2 || !slices.Equal(removed.Wider, request.Prefixes[1:]) {
 		t.Errorf("%d and %v bans, %v, %v", added, removed, err, err2)
 	}
 	done, err := c.Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {
 		t.Errorf("reload %+v, %v", done, err)
+	}
+	left, err := c.Handover(ctx)
+	if err != nil || left.Sessions != 3 {
+		t.Errorf("%+v left, %v", left, err)
 	}
 	ended, err := c.EndSessions(ctx, filter)
 	if err != nil || ended != 3 {

@@ -76,6 +76,8 @@ type (
 	Packet = api.Packet
 	// Ended is how many sessions were ended.
 	Ended = api.Ended
+	// Handover is what a gateway that stops leaves at work.
+	Handover = api.Handover
 	// Reload is what a reload put into force.
 	Reload = api.Reload
 	// Outbound is an outbound address.

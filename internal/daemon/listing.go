@@ -62,6 +62,17 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 	}
 }
 
+// Handover implements api.Gateway.
+func (g commands) Handover() (api.Handover, error) {
+	usage, err := g.data.Usage()
+	if err != nil {
+		return api.Handover{}, err
+	}
+	g.plane.Keep()
+	g.leave()
+	return api.Handover{Sessions: int(usage.Sessions)}, nil
+}
+
 // Listing implements api.Gateway.
 func (g commands) Listing(name string, filter api.Filter) (any, error) {
 	list, ok := listings[name]

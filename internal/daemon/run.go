@@ -45,10 +45,12 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer func() { _ = g.control.Close() }()
+	ctx, g.leave = context.WithCancel(ctx)
+	defer g.leave()
 	if err = g.start(d); err == nil {
 		err = g.services.Run(ctx)
 		g.reload.Lock() // for good: the control socket does not wait for long for what was asked
-		g.log.Info("stopping", "keep_dataplane", g.options.KeepDataplane)
+		g.log.Info("stopping", "keep_dataplane", g.plane.Keeps())
 		err = errors.Join(err, g.services.Stop())
 	}
 	g.events.Close(event.Stop{Error: event.Text(err)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -23,15 +24,23 @@ type Plane struct {
 	States   nf.States          // of functions; under the lock of changes
 	data     *datapath.Datapath // nil until Open
 	instance string
-	keep     bool // leave it in the kernel at a clean stop
-	attached bool // the start has succeeded
+	keep     atomic.Bool // leave it in the kernel at a clean stop
+	attached bool        // the start has succeeded
 	log      *slog.Logger
 }
 
 // New makes a data plane that is not there yet.
 func New(instance string, keep bool, log *slog.Logger) *Plane {
-	return &Plane{instance: instance, keep: keep, log: log}
+	p := &Plane{instance: instance, log: log}
+	p.keep.Store(keep)
+	return p
 }
+
+// Keep has a clean stop leave it in the kernel, whatever New was told.
+func (p *Plane) Keep() { p.keep.Store(true) }
+
+// Keeps reports whether a clean stop leaves it in the kernel.
+func (p *Plane) Keeps() bool { return p.keep.Load() }
 
 // Immutable are the keys that tables and programs were made for, and whether two configurations have the same.
 func Immutable(old, c *config.Config) map[string]bool {
@@ -64,7 +73,7 @@ func (p *Plane) Stop() error {
 	if p.data == nil {
 		return nil
 	}
-	keep := p.keep
+	keep := p.keep.Load()
 	if !p.attached {
 		keep = p.data.Adopted()
 	}

@@ -23,7 +23,7 @@ func (on abuse) ban(ctx context.Context) error {
 	ban := client.BanRequest{Prefixes: []netip.Prefix{netip.PrefixFrom(on.bob.IP, on.bob.IP.BitLen())}}
 	var at int64
 	drop, err := on.dropOf(ctx, on.bob, func() error {
-		_, err := on.gateway.client.AddBans(ctx, ban)
+		_, err := on.gateway.client.BanEditor().Add(ctx, ban)
 		at = d.octets.Load()
 		return err
 	})
@@ -49,7 +49,7 @@ func (on abuse) ban(ctx context.Context) error {
 	on.tell.see("reason", drop.Reason)
 	on.tell.see("octets", d.octets.Load())
 	v.close() // nothing of it comes back
-	if _, err := on.gateway.client.RemoveBans(ctx, ban); err != nil {
+	if _, err := on.gateway.client.BanEditor().Remove(ctx, ban); err != nil {
 		return err
 	}
 	on.tell.say("The ban is removed. bob asks for %s again.", plain(nameOf(on.hosta)))

@@ -76,7 +76,7 @@ func (s *siege) countReasons(ctx context.Context) error {
 func (s *siege) forgive(ctx context.Context) error {
 	s.guesser.visit.close() // nothing of it comes back
 	who := []netip.Prefix{netip.PrefixFrom(s.guesser.IP, s.guesser.IP.BitLen())}
-	removed, err := s.gateway.client.RemoveBans(ctx, client.BanRequest{Prefixes: who})
+	removed, err := s.gateway.client.BanEditor().Remove(ctx, client.BanRequest{Prefixes: who})
 	if err == nil {
 		err = expect("bans that were removed", removed.Prefixes, 1)
 	}

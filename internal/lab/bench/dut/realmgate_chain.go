@@ -120,7 +120,7 @@ func (d *realmgateDevice) ban(ctx context.Context) error {
 	if d.setup.Bans == 0 {
 		return nil
 	}
-	if _, err := d.client.AddBans(ctx, client.BanRequest{Prefixes: banned(d.setup.Bans)}); err != nil {
+	if _, err := d.client.BanEditor().Add(ctx, client.BanRequest{Prefixes: banned(d.setup.Bans)}); err != nil {
 		return fmt.Errorf("ban %d addresses: %w", d.setup.Bans, err)
 	}
 	return nil

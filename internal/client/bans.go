@@ -1,0 +1,21 @@
+package client
+
+import "context"
+
+// BanEditor bans and unbans at a running gateway.
+type BanEditor struct{ client *Client }
+
+// BanEditor returns one for the client's gateway.
+func (c *Client) BanEditor() BanEditor { return BanEditor{c} }
+
+// Add bans prefixes: all of them or, with an error, none.
+func (e BanEditor) Add(ctx context.Context, r BanRequest) (int, error) {
+	change, err := post[BanChange](ctx, e.client, "/v1/bans/add", r)
+	return change.Prefixes, err
+}
+
+// Remove ends bans, and returns how many of the prefixes were banned, and what bans of
+// wider ones go on.
+func (e BanEditor) Remove(ctx context.Context, r BanRequest) (BanChange, error) {
+	return post[BanChange](ctx, e.client, "/v1/bans/remove", r)
+}
