@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -88,7 +89,7 @@ func ownMounts() error {
 
 // storyOfUser are the tests that run as a user, too, in each run of all.
 var storyOfUser = []string{
-	"TestCapabilitiesOfUser", "TestKillsMisleadNobody",
+	"TestCapabilitiesOfUser", "TestHandover", "TestKillsMisleadNobody", "TestWebByName", "TestWebByNameFromInside",
 }
 
 // What other tests tell of the gateway holds without root.
@@ -119,7 +120,11 @@ func TestCapabilitiesOfUser(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
-	text := with(r.configuration(), "chains: [{name: all, functions: [{use: mirror}]}]")
+	told := filepath.Join(r.directory, "told")
+	if err := errors.Join(os.WriteFile(told, nil, 0o600), os.Chown(told, user, user)); err != nil {
+		t.Fatal(err)
+	}
+	text := with(r.configuration(), "events: [{name: who, command: [/bin/sh, -c, 'cat /proc/self/status >"+told+"; exec cat']}]", "chains: [{name: all, functions: [{use: mirror}]}]")
 	d := r.start(text)
 	status := func() client.Status { return d.status() }
 	before := status()
@@ -132,6 +137,10 @@ func TestCapabilitiesOfUser(t *testing.T) {
 		t.Errorf("the process has other capabilities:\n%s", own)
 	}
 	r.mustReach(r.Clients[0], 0)
+	eventually(t, 10*time.Second, "a program of the gateway's tells its capabilities", func() bool {
+		child, err := os.ReadFile(told)
+		return err == nil && strings.Contains(string(child), "CapEff:\t0000000000000000\n")
+	})
 	d.kill()
 	d.run()
 	after := status()

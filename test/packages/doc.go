@@ -1,0 +1,2 @@
+// Package packages tests what the packages put on a machine (packages/).
+package packages
