@@ -71,7 +71,7 @@ __noinline bool order_is_next(ctx_t *ctx, const struct packet *packet, struct se
 		return true;
 	if ((__s32)(numbers.sequence - answer->next) > 0)
 		return false;
-	if ((__s32)(numbers.end - answer->next) > 0 && !ctx_defers_next(ctx, &key, numbers.end))
+	if ((__s32)(numbers.end - answer->next) > 0 && !ctx_defers_next(ctx, &key, answer->begun, numbers.end))
 		answer->next = numbers.end;
 	return true;
 }

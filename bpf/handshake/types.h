@@ -50,7 +50,8 @@ struct web_answer {
 /* What the daemon hears, by metadata of XDP, of a frame that it has the program run over, and sends itself (internal/datapath/replay_xdp.go). */
 struct replay {
 	__u32 by;	    /* the interface that it goes by */
-	__u32 next;	    /* of key's answer, when the frame has been sent */
+	__u32 begun;	    /* of key's answer */
+	__u32 next;	    /* the same, when the frame has been sent */
 	struct web_key key; /* protocol 0: none */
 };
 

@@ -59,7 +59,7 @@ static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
 	return CTX_SENT;
 }
 
-static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 next)
+static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 begun, __u32 next)
 {
 	return false;
 }

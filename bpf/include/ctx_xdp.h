@@ -55,12 +55,13 @@ static __always_inline int ctx_redirect(ctx_t *ctx, __u32 ifindex)
 }
 
 /* Whether next is told to who sends the frame, and changes when that is done. */
-static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 next)
+static __always_inline bool ctx_defers_next(ctx_t *ctx, const struct web_key *key, __u32 begun, __u32 next)
 {
 	struct replay *replay = ctx_replay(ctx);
 
 	if (!replay)
 		return false;
+	replay->begun = begun;
 	replay->next = next;
 	replay->key = *key;
 	return true;

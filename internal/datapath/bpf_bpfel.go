@@ -653,10 +653,11 @@ const (
 )
 
 type bpfReplay struct {
-	_    structs.HostLayout
-	By   uint32
-	Next uint32
-	Key  bpfWebKey
+	_     structs.HostLayout
+	By    uint32
+	Begun uint32
+	Next  uint32
+	Key   bpfWebKey
 }
 
 type bpfReplayMark uint32
@@ -1023,6 +1024,7 @@ const (
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
 	bpfProgGatewayWeb          = "gateway_web"
+	bpfProgLetNext             = "let_next"
 	bpfProgReserveBinding      = "reserve_binding"
 	bpfProgSweep               = "sweep"
 	bpfProgUnbindPort          = "unbind_port"
@@ -1088,6 +1090,7 @@ type bpfProgramSpecs struct {
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
 	GatewayWeb          *ebpf.ProgramSpec `ebpf:"gateway_web"`
+	LetNext             *ebpf.ProgramSpec `ebpf:"let_next"`
 	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
 	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
@@ -1396,6 +1399,7 @@ type bpfPrograms struct {
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
 	GatewayWeb          *ebpf.Program `ebpf:"gateway_web"`
+	LetNext             *ebpf.Program `ebpf:"let_next"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
@@ -1419,6 +1423,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayPublic,
 		p.GatewayQuestion,
 		p.GatewayWeb,
+		p.LetNext,
 		p.ReserveBinding,
 		p.Sweep,
 		p.UnbindPort,

@@ -76,6 +76,7 @@ type own struct {
 	BindPort            *ebpf.Program `ebpf:"bind_port"`
 	BindService         *ebpf.Program `ebpf:"bind_service"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
+	LetNext             *ebpf.Program `ebpf:"let_next"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
@@ -85,7 +86,7 @@ type own struct {
 }
 
 func (o *objects) Close() error {
-	return errors.Join(o.bpfMaps.Close(), _BpfClose(o.BindPort, o.BindService, o.ClearCount, o.ExtendReservation,
+	return errors.Join(o.bpfMaps.Close(), _BpfClose(o.BindPort, o.BindService, o.ClearCount, o.ExtendReservation, o.LetNext,
 		o.ReserveBinding, o.Sweep, o.UnbindPort, o.UnbindService, o.WithdrawReservation))
 }
 

@@ -30,17 +30,14 @@ func (d *replayer) replayBuffers(ifindex int, frame []byte, times int) error {
 
 // runBuffer reports whether the program has sent or dropped the frame.
 func (d *replayer) runBuffer(ifindex int, frame []byte) (done bool, err error) {
-	public, bare := false, false
 	d.mutex.Lock()
-	for _, p := range d.ports {
-		if p.ifindex == ifindex {
-			public, bare = p.side == bpfSideSIDE_PUBLIC, p.bare
-		}
-	}
-	d.mutex.Unlock()
-	if bare { // the program wants the frame without a link header, as a test run has none
+	at := slices.IndexFunc(d.ports, func(p *port) bool { return p.ifindex == ifindex })
+	if at < 0 || d.ports[at].bare { // the program of a bare interface wants the frame without its link header
+		d.mutex.Unlock()
 		return false, nil
 	}
+	public := d.ports[at].side == bpfSideSIDE_PUBLIC
+	d.mutex.Unlock()
 	program, err := d.Entry(TCX, public, false)
 	if err != nil {
 		return false, err

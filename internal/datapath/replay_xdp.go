@@ -13,7 +13,7 @@ import (
 )
 
 // ReplayMetadata are octets before a frame, in which the program of XDP says what becomes of it (struct replay, bpf/handshake/types.h).
-const ReplayMetadata = 24
+const ReplayMetadata = 28
 
 const xdpRedirect = 4 // of enum xdp_action, linux/bpf.h
 
@@ -54,17 +54,26 @@ func (d *replayer) runFrames(program *ebpf.Program, ifindex int, frame []byte, t
 	}
 	switch {
 	case action == xdpRedirect && said.By != 0:
-		err = d.send(int(said.By), run.DataOut[ReplayMetadata:])
-		if err == nil && said.Key.Protocol != 0 {
-			err = d.letNext(&said.Key, said.Next)
-		}
-		if !errors.Is(err, unix.ENOBUFS) {
+		if err := d.send(int(said.By), run.DataOut[ReplayMetadata:]); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return err
+		} else if err == nil {
+			return d.letNext(&said)
 		}
-	case action != xdpRedirect && action != xdpPass:
-		return nil
+	case action != xdpRedirect && action != xdpPass: // dropped, or held by another function
+		return d.letNext(&said)
 	}
 	return runLive(program, ifindex, frame, 1)
+}
+
+// letNext lets pass what is next of a connection, if the frame was one that something waits for.
+func (d *replayer) letNext(said *bpfReplay) error {
+	if said.Key.Protocol == 0 {
+		return nil
+	}
+	if _, err := d.objects.LetNext.Run(&ebpf.RunOptions{Context: said}); err != nil {
+		return fmt.Errorf("let pass what is next of a connection to a web address: %w", err)
+	}
+	return nil
 }
 
 // runsUndisturbed is of the kernel's commit "bpf: Disable bh in bpf_test_run for xdp and tc prog".

@@ -112,20 +112,6 @@ func (d *webTable) AnswerWeb(flow model.Tuple, answer WebAnswer) error {
 	return nil
 }
 
-// letNext lets pass what is next of a connection, as what is before it has gone to the host.
-func (d *core) letNext(connection *bpfWebKey, next uint32) error {
-	var answer bpfWebAnswer
-	err := d.objects.WebAnswers.Lookup(connection, &answer)
-	if err == nil && int32(next-answer.Next) > 0 { //nolint:gosec // sequence numbers wrap (RFC 9293 section 3.4)
-		answer.Next = next
-		err = d.objects.WebAnswers.Update(connection, &answer, ebpf.UpdateExist)
-	}
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // it keeps no order any more
-		return fmt.Errorf("let pass what is next of a connection to a web address: %w", err)
-	}
-	return nil
-}
-
 // ForgetWeb takes the answer back.
 func (d *webTable) ForgetWeb(flow model.Tuple) error {
 	if err := d.objects.WebAnswers.Delete(webKey(flow)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
