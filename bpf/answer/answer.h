@@ -33,6 +33,7 @@ __noinline enum reason arp_answer(ctx_t *ctx)
 	struct ethhdr *eth = (void *)(long)ctx->data;
 	void *end = (void *)(long)ctx->data_end;
 	struct arp_ipv4 *arp = (void *)(eth + 1);
+	struct in6 mapped = {{0, 0, bpf_htonl(0xffff), 0}};
 	__u32 ifindex = ctx_ifindex(ctx), target;
 	struct interface *interface;
 	struct address *address;
@@ -45,6 +46,10 @@ __noinline enum reason arp_answer(ctx_t *ctx)
 	address = bpf_map_lookup_elem(&address_table, &target);
 	interface = bpf_map_lookup_elem(&interface_table, &ifindex);
 	if (!address || address->local || !interface)
+		return REASON_TO_GATEWAY;
+	/* By another link of this network the gateway asks whether somebody else has the address. */
+	__builtin_memcpy(&mapped.word[3], arp->sender, 4);
+	if (bpf_map_lookup_elem(&own_addresses, &mapped))
 		return REASON_TO_GATEWAY;
 	arp->operation = bpf_htons(2);
 	__builtin_memcpy(arp->target_mac, arp->sender_mac, 6);

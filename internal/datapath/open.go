@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"sync"
@@ -151,6 +152,9 @@ func (d *Datapath) prepareAdoption() error {
 			return d.keepPrograms(build)
 		}
 		err = errors.New("network namespace, capacity, outbound.slots or table layout differ")
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("adopt the data plane of an earlier daemon: %w: give %s and what is in it to the gateway's user", err, d.directory)
 	}
 	d.options.Logger.Warn("data plane of an earlier daemon discarded", "why", err)
 	if err := d.restoreDiscarded(); err != nil {

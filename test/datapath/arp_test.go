@@ -162,3 +162,13 @@ func TestForgedARPTeachesNothing(t *testing.T) {
 	})
 	same(g, "the next hop's link address", g.neighbours(g.public)[router.String()], mac)
 }
+
+// Who looks by another of its own links whether somebody has an address of the pool is not answered by itself.
+func TestARPOfTheGatewayIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	for from, want := range map[netip.Addr]string{publicAddress: "drop_arp_sender", privateAddress: "drop_arp_sender", router: "answered_arp", netip.IPv4Unspecified(): "answered_arp"} {
+		r := g.send(true, packets.NewARPRequest(packets.RouterMAC, from, pool1).Bytes())
+		same(g, "asked by "+from.String(), string(r.reason), want)
+	}
+}
