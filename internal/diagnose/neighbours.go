@@ -40,6 +40,7 @@ type Neighbours struct {
 	failure error
 
 	asking sync.WaitGroup
+	done   chan struct{} // closed when who asked last is through
 }
 
 // Follow has the addresses of a setup asked for, in the background, where they or the
@@ -85,9 +86,15 @@ func (n *Neighbours) begin(all []target, ours map[string]bool, some []target, no
 		cancel()
 		return
 	}
+	before, done := n.done, make(chan struct{})
+	n.done = done
 	n.asking.Go(func() {
+		defer close(done)
 		defer cancel()
 		defer asker.Close()
+		if before != nil {
+			<-before // it takes its entries out of the kernel's table
+		}
 		heard := map[netip.Addr]bool{}
 		err := asker.ask(ctx, askedThrice, some, ours, func(a netip.Addr, who Neighbour) {
 			heard[a] = true

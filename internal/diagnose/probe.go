@@ -21,6 +21,8 @@ const (
 	// The kernel asks three times, a second apart (mcast_solicit, retrans_time_ms).
 	askedThrice = 3500 * time.Millisecond
 	askedOnce   = 900 * time.Millisecond
+
+	extManaged = 1 << 0 // NTF_EXT_MANAGED, linux/neighbour.h
 )
 
 // target is what is asked for on a link.
@@ -69,7 +71,7 @@ func (a asker) askSome(ctx context.Context, patience time.Duration, link int, ad
 	}
 	addresses = slices.DeleteFunc(slices.Clone(addresses), func(address netip.Addr) bool {
 		return slices.ContainsFunc(before, func(e netlink.Neigh) bool {
-			return e.IP.Equal(address.AsSlice()) && e.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 // somebody has put it there
+			return e.IP.Equal(address.AsSlice()) && isPut(e)
 		})
 	})
 	open := map[netip.Addr]bool{}
@@ -110,6 +112,11 @@ func (a asker) askSome(ctx context.Context, patience time.Duration, link int, ad
 		}
 	}
 	return nil
+}
+
+// isPut reports whether an entry is of an administrator or a routing daemon, and not what the kernel has learned.
+func isPut(e netlink.Neigh) bool {
+	return e.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 || e.Flags&unix.NTF_EXT_LEARNED != 0 || e.FlagsExt&extManaged != 0
 }
 
 // entry has the kernel find out about a neighbour, as when something is to be sent there.
