@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lifecycle"
@@ -27,7 +28,7 @@ type Options struct {
 // Service tells systemd. Call New.
 type Service struct {
 	Options
-	failed bool // and the log says so
+	failed atomic.Bool // and the log says so
 }
 
 // New makes one that has told nothing.
@@ -84,8 +85,7 @@ func (s *Service) awaitReady(ctx context.Context) bool {
 
 func (s *Service) say(assignments ...string) {
 	err := s.tell(assignments...)
-	if err != nil && !s.failed {
+	if before := s.failed.Swap(err != nil); err != nil && !before {
 		s.Log.Warn("systemd not told", "error", err)
 	}
-	s.failed = err != nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -18,6 +19,9 @@ const legacyTables = "/proc/thread-self/net/ip_tables_names"
 // readLegacy reads the chains of iptables-legacy, where there are any. Only its own program can.
 func readLegacy() ([]*chain, error) {
 	names, err := os.ReadFile(legacyTables)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, errors.New("only root can see whether iptables-legacy has rules that concern the gateway: run realmgate check as root")
+	}
 	if err != nil || !slices.ContainsFunc(strings.Fields(string(names)), func(t string) bool { return t == "filter" || t == "nat" }) {
 		return nil, nil //nolint:nilerr // the kernel has no such tables
 	}
