@@ -76,8 +76,10 @@ func TestUnitFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(root, "sys/fs/bpf"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"sys/fs/bpf", "etc"} {
+		if err := os.MkdirAll(filepath.Join(root, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, command := range [][]string{{"systemd-sysusers", "--root=" + root}, {"systemd-tmpfiles", "--root=" + root, "--create", "realmgate.conf"}} {
 		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
