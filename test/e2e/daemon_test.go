@@ -79,11 +79,7 @@ func (d *daemon) write(configuration string) {
 	if err := os.WriteFile(d.config, []byte(configuration), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
-	if *asUser {
-		if err := os.Chown(d.config, user, user); err != nil {
-			d.t.Fatal(err)
-		}
-	}
+	d.give()
 }
 
 // run starts the daemon, again or for the first time, and waits until it serves.
@@ -100,6 +96,7 @@ func (d *daemon) run(flags ...string) {
 
 func (d *daemon) launch(command *netns.Command) {
 	d.t.Helper()
+	d.give()
 	log, err := os.OpenFile(d.journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		d.t.Fatal(err)
@@ -118,6 +115,7 @@ func (d *daemon) launch(command *netns.Command) {
 
 // tell runs a realmgate command against the daemon.
 func (d *daemon) tell(arguments ...string) (string, error) {
+	d.give()
 	command := d.gateway.Command(context.Background(), program, append(arguments, "--instance", d.instance)...)
 	out, err := command.CombinedOutput()
 	return string(out), err
