@@ -16,7 +16,7 @@ type Download struct {
 }
 
 const (
-	beginWithin = 3 * time.Second        // for all connections to have their first octets
+	beginWithin = 15 * time.Second       // hellos are lost, and come again, while others already load
 	warmFor     = 200 * time.Millisecond // until windows are open
 )
 
