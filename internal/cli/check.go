@@ -23,12 +23,17 @@ the exit code stays 0. What takes the gateway to tell, such as whether a host is
 one of its networks, is said on a machine that has configured interfaces of both
 sides, and which it lacks where it has any. There, hosts of the web are asked what
 they can. Root there also asks neighbours by ARP whether they have one of the
-addresses.`,
-		Example: `  realmgate check -c /etc/realmgate.yaml && realmgate reload`,
-		Args:    cobra.NoArgs,
+addresses.
+
+With --upgrade the exit code is 1, too, where a restart with this version would end
+the open sessions of the running gateway, as its tables are laid out otherwise.`,
+		Example: `  realmgate check -c /etc/realmgate.yaml && realmgate reload
+  ./realmgate check -c /etc/realmgate.yaml --upgrade && realmgate handover`,
+		Args: cobra.NoArgs,
 	}
 	var file configFlag
 	file.add(command)
+	upgrade := command.Flags().Bool("upgrade", false, "also say whether a restart with this version keeps the open sessions, which takes root")
 	command.RunE = does(func(ctx context.Context) error {
 		if err := file.want(); err != nil {
 			return err
@@ -44,6 +49,11 @@ addresses.`,
 		for _, w := range daemon.Warnings(ctx, d) {
 			if _, err := fmt.Fprintf(a.stderr, "%s: warning: %s\n", file, plain(w)); err != nil {
 				return written(err)
+			}
+		}
+		if *upgrade {
+			if err := daemon.CheckUpgrade(string(a.instance)); err != nil {
+				return err
 			}
 		}
 		services := 0

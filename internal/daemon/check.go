@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/balance"
@@ -13,6 +14,18 @@ import (
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
+
+// CheckUpgrade says whether a restart with this version keeps the sessions of an instance.
+func CheckUpgrade(instance string) error {
+	err := datapath.CanAdopt(instance)
+	if errors.Is(err, datapath.ErrOtherLayout) {
+		return fmt.Errorf("a restart with this version ends the sessions of instance %s: %w", instance, err)
+	}
+	if err != nil {
+		return fmt.Errorf("look whether this version can take over instance %s: %w", instance, err)
+	}
+	return nil
+}
 
 // Check says whether a configuration can be put into force, as far as can be told
 // without the kernel: the chains' tables have limits that no single key shows.

@@ -168,7 +168,9 @@ func (d *Datapath) prepareAdoption() error {
 
 const layoutPin = "layout_table"
 
-func (d *Datapath) pinnedLayout() (bpfLayout, error) {
+var errOtherSize = errors.New("its layout has another size")
+
+func (d *core) pinnedLayout() (bpfLayout, error) {
 	var layout bpfLayout
 	table, err := ebpf.LoadPinnedMap(d.pinPath(layoutPin), nil)
 	if err != nil {
@@ -176,7 +178,7 @@ func (d *Datapath) pinnedLayout() (bpfLayout, error) {
 	}
 	defer table.Close()
 	if int(table.ValueSize()) != sizeOf(layout) {
-		return layout, errors.New("its layout has another size")
+		return layout, errOtherSize
 	}
 	return layout, table.Lookup(uint32(0), &layout)
 }

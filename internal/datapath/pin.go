@@ -33,7 +33,11 @@ func (d *core) pinDirectory() (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(root, "realmgate", d.options.Instance), nil
+	return instanceDirectory(root, d.options.Instance), nil
+}
+
+func instanceDirectory(root, instance string) string {
+	return filepath.Join(root, "realmgate", instance)
 }
 
 // pinPath is where something is pinned, "" where nothing is.

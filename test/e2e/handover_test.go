@@ -1,10 +1,15 @@
 package e2e
 
 import (
+	"context"
+	"encoding/binary"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
@@ -55,5 +60,40 @@ func TestHandover(t *testing.T) {
 	d.stop()
 	if _, err := os.Stat(pins + "/" + d.instance); err == nil {
 		t.Error("a stop after it leaves pins")
+	}
+}
+
+// Whether the next version can take over is said before, by that one.
+func TestUpgradeIsCheckedBefore(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 1})
+	d := r.prepare(r.Gateway, r.ID(), r.configuration())
+	check := func() (string, error) {
+		out, err := r.Gateway.Command(context.Background(), program, "check", "-c", d.config, "--upgrade", "--instance", d.instance).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := check(); err != nil {
+		t.Errorf("before there is one: %v, %s", err, out)
+	}
+	d.run()
+	if out, err := check(); err != nil {
+		t.Errorf("the same version: %v, %s", err, out)
+	}
+	layout, err := ebpf.LoadPinnedMap(filepath.Join(pins, d.instance, "layout_table"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer layout.Close()
+	raw, err := layout.LookupBytes(uint32(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const shape = 16 // octets: where struct layout has it
+	binary.NativeEndian.PutUint64(raw[shape:], 1+binary.NativeEndian.Uint64(raw[shape:]))
+	if err := layout.Put(uint32(0), raw); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := check(); err == nil || !strings.Contains(out, "a restart with this version ends the sessions of instance "+d.instance) {
+		t.Errorf("another layout: %v, %s", err, out)
 	}
 }
