@@ -19,13 +19,13 @@ func (g machineServices) newSystemd() *systemd.Service {
 func (g machineServices) prepareSystemd(*draft) (change, error) { return g.systemd.Prepare(), nil }
 
 // health is a line about the gateway.
-func (g *Daemon) health() (string, error) {
+func (g *Daemon) health() string {
 	s, err := g.commands().Status()
 	if err != nil {
-		return "", err
+		return err.Error()
 	}
 	if n := len(s.Warnings); n > 0 {
-		return fmt.Sprintf("%d warnings, see realmgate status: %s", n, s.Warnings[0]), nil
+		return fmt.Sprintf("%d warnings, see realmgate status: %s", n, s.Warnings[0])
 	}
-	return fmt.Sprintf("Serving: %d of %d sessions", s.Sessions.Used, s.Sessions.Capacity), nil
+	return fmt.Sprintf("Serving: %d of %d sessions", s.Sessions.Used, s.Sessions.Capacity)
 }

@@ -20,8 +20,8 @@ type Options struct {
 	Environment
 	// Ready is nil once the gateway serves.
 	Ready func(context.Context) error
-	// Health is a line about it. While it fails the watchdog hears nothing.
-	Health func() (string, error)
+	// Health is a line about it. The watchdog hears nothing while it does not return.
+	Health func() string
 	Log    *slog.Logger
 }
 
@@ -59,9 +59,7 @@ func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if line, err := s.Health(); err == nil {
-			s.say("WATCHDOG=1", "STATUS="+strings.ReplaceAll(line, "\n", " "))
-		}
+		s.say("WATCHDOG=1", "STATUS="+strings.ReplaceAll(s.Health(), "\n", " "))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -55,12 +55,12 @@ func listen(t *testing.T) (address string, told func() string) {
 	}
 }
 
-// It is ready once it serves and not before, is silent while it cannot say how it fares, and stops.
+// It is ready once it serves and not before, is silent while it hangs, and stops.
 func TestService(t *testing.T) {
 	t.Parallel()
 	address, told := listen(t)
 	var asked atomic.Int32
-	var sick atomic.Bool
+	hangs, healed := make(chan struct{}), make(chan struct{})
 	s := New(Options{
 		Environment: Environment{address, 30 * time.Millisecond}, Log: slog.New(slog.DiscardHandler),
 		Ready: func(context.Context) error {
@@ -69,11 +69,13 @@ func TestService(t *testing.T) {
 			}
 			return nil
 		},
-		Health: func() (string, error) {
-			if sick.Load() {
-				return "", errors.New("who knows")
+		Health: func() string {
+			select {
+			case <-hangs:
+				<-healed
+			default:
 			}
-			return "Serving:\nall", nil
+			return "Serving:\nall"
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +89,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%q", m)
 		}
 	}
-	sick.Store(true)
+	close(hangs)
 	change := s.Prepare()
 	for range 5 { // what was on its way
 		m := told()
@@ -104,9 +106,17 @@ func TestService(t *testing.T) {
 			t.Errorf("after %s: %q", what, m)
 		}
 	}
-	cancel()
-	if m := told(); m != "STOPPING=1" {
+	close(healed)
+	if m := told(); m != "WATCHDOG=1\nSTATUS=Serving: all" {
 		t.Errorf("%q", m)
+	}
+	cancel()
+	for range 5 { // what was on its way
+		if m := told(); m == "STOPPING=1" {
+			break
+		} else if !strings.HasPrefix(m, "WATCHDOG=1\n") {
+			t.Errorf("%q", m)
+		}
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -120,7 +130,7 @@ func TestNobodyListens(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := New(Options{
 			Environment: Environment{Socket: address}, Log: slog.New(slog.DiscardHandler),
-			Ready: func(context.Context) error { return nil }, Health: func() (string, error) { cancel(); return "", nil },
+			Ready: func(context.Context) error { return nil }, Health: func() string { cancel(); return "" },
 		})
 		if address == "" {
 			cancel()
