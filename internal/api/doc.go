@@ -1,5 +1,6 @@
-// Package api is the control API: HTTP and JSON over a Unix socket that only
-// root can open. It sees the gateway through the Gateway interface and keeps no
+// Package api is the control API: HTTP and JSON over a Unix socket. The kernel says who asks: root and the gateway's user may
+// all, members of the groups realmgate-read, realmgate-operate and realmgate-admin what their role may; without such
+// groups nobody else can open it. It sees the gateway through the Gateway interface and keeps no
 // state; its handlers may run concurrently.
 //
 //	GET  /v1/status        Status

@@ -124,7 +124,7 @@ func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, start
 func ask(t *testing.T, g Gateway, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	Handler(g).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
+	Handler(g, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
 	return w
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,12 +50,19 @@ var routes = withListings(map[string]endpoint{
 	"POST /v1/sessions/end": handler.endSessions,
 })
 
-// Handler returns the API of g. What it has no endpoint for is refused in the words of the
-// mux, in plain text: a client of another version.
-func Handler(g Gateway) http.Handler {
+// Handler returns the API of g for who has the role that a request takes. What it has no endpoint for is refused in the words
+// of the mux, in plain text: a client of another version.
+func Handler(g Gateway, role func(context.Context) Role) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, serve := range routes {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { serve.answer(handler{g}, w, r) })
+		want := leastOf(pattern)
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if have := role(r.Context()); have < want {
+				_ = reply(w, http.StatusForbidden, Error{refuse(have, want).Error()}) // a client that has gone is no error of ours
+				return
+			}
+			serve.answer(handler{g}, w, r)
+		})
 	}
 	return mux
 }

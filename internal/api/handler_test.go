@@ -105,7 +105,7 @@ func TestChainRequests(t *testing.T) {
 	} {
 		path, body, _ := strings.Cut(target, " ")
 		w := httptest.NewRecorder()
-		Handler(&fakeGateway{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
+		Handler(&fakeGateway{}, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
 		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
 		}
@@ -201,7 +201,7 @@ func TestDropsNeverWait(t *testing.T) {
 		close(w.free) // only now is anything taken
 		return err
 	}
-	Handler(g).ServeHTTP(w, r)
+	Handler(g, admin).ServeHTTP(w, r)
 	lines := strings.Split(strings.TrimSpace(w.text.String()), "\n")
 	if last := lines[len(lines)-1]; last != `{"error":"listen for drops: the table cannot be read"}` {
 		t.Errorf("last line %q", last)

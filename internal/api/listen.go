@@ -51,6 +51,25 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
+// Open lets others than the gateway's user reach the socket, where access has roles for some, or nobody else.
+func Open(path string, access Access) error {
+	mode, directory := fs.FileMode(0o600), filepath.Dir(path)
+	if len(access) > 0 {
+		mode = 0o666 // who asks is looked at
+		info, err := os.Stat(directory)
+		if err == nil && info.Mode()&0o001 == 0 {
+			err = os.Chmod(directory, info.Mode().Perm()|0o011)
+		}
+		if err != nil {
+			return fmt.Errorf("let the groups reach the control socket: %w", err)
+		}
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return fmt.Errorf("say who may open the control socket: %w", err)
+	}
+	return nil
+}
+
 // lock keeps two daemons that start at once from removing each other's socket.
 func lock(directory string) (unlock func(), err error) {
 	file, err := os.Open(directory)

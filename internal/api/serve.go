@@ -17,11 +17,12 @@ const (
 	maxHeader  = 16 << 10         // bytes
 )
 
-// Serve answers on l until ctx ends, and then closes it. Requests in progress
-// get two seconds to finish; streams end at once. The error is nil after a stop.
-func Serve(ctx context.Context, l net.Listener, g Gateway, logger *slog.Logger) error {
+// Serve answers on l until ctx ends, and then closes it. access says who may what when a request
+// comes. Requests in progress get two seconds to finish; streams end at once. The error is nil after a stop.
+func Serve(ctx context.Context, l net.Listener, g Gateway, access func() Access, logger *slog.Logger) error {
 	server := &http.Server{
-		Handler:           Handler(g),
+		Handler:           audited(Handler(g, func(ctx context.Context) Role { return access().roleOf(ctx) }), logger),
+		ConnContext:       withPeer,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,

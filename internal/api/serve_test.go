@@ -27,7 +27,7 @@ func TestServeStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	served := make(chan error)
-	go func() { served <- Serve(ctx, l, g, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- Serve(ctx, l, g, func() Access { return nil }, slog.New(slog.DiscardHandler)) }()
 
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
@@ -62,7 +62,7 @@ func TestServeReportsFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	if err := Serve(t.Context(), l, &fakeGateway{}, slog.New(slog.DiscardHandler)); err == nil {
+	if err := Serve(t.Context(), l, &fakeGateway{}, func() Access { return nil }, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("no error")
 	}
 }
@@ -82,7 +82,7 @@ func TestServeNoticesThatTheClientLeft(t *testing.T) {
 	}}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
-	go func() { served <- Serve(ctx, l, g, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- Serve(ctx, l, g, func() Access { return nil }, slog.New(slog.DiscardHandler)) }()
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)

@@ -151,7 +151,9 @@ func serve(t *testing.T, g api.Gateway) *Client {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- api.Serve(ctx, l, g, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		served <- api.Serve(ctx, l, g, func() api.Access { return nil }, slog.New(slog.DiscardHandler))
+	}()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/access"
 	"github.com/realmgate/realmgate/internal/advice"
 	"github.com/realmgate/realmgate/internal/ask"
 	"github.com/realmgate/realmgate/internal/balance"
@@ -67,6 +68,7 @@ type Daemon struct {
 	machine   machine.Machine
 	sockets   *server.Sockets
 	control   net.Listener
+	access    *access.Service
 	hangups   chan os.Signal
 	diagnosis *diagnose.Service
 
@@ -90,7 +92,7 @@ func newDaemon(o Options) *Daemon {
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked = kernelServices{g}.newAsked()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
-	g.systemd = machineServices{g}.newSystemd()
+	g.systemd, g.access = machineServices{g}.newSystemd(), access.New(o.Socket)
 	g.services = g.newServices()
 	return g
 }

@@ -66,7 +66,7 @@ func (g *Daemon) start(d *config.Document) error {
 
 // runControl serves the control socket.
 func (g *Daemon) runControl(ctx context.Context) error {
-	return api.Serve(ctx, g.control, g.commands(), g.log)
+	return api.Serve(ctx, g.control, g.commands(), g.access.Now, g.log)
 }
 
 // runHangups reloads at each.

@@ -30,6 +30,7 @@ func (g *Daemon) newServices() serviceList {
 	return serviceList{
 		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
 		{Name: "systemd", Open: noChange, Prepare: machine.prepareSystemd, Run: g.systemd.Run},
+		{Name: "access", Prepare: machine.prepareAccess},
 		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
 		{Name: "geofences", Prepare: guard.prepareGeofences},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},

@@ -18,6 +18,8 @@ func (g machineServices) newSystemd() *systemd.Service {
 
 func (g machineServices) prepareSystemd(*draft) (change, error) { return g.systemd.Prepare(), nil }
 
+func (g machineServices) prepareAccess(*draft) (change, error) { return g.access.Prepare() }
+
 // health is a line about the gateway.
 func (g *Daemon) health() string {
 	s, err := g.commands().Status()

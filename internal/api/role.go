@@ -1,0 +1,99 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"os/user"
+	"slices"
+	"strconv"
+)
+
+// Role is what a caller may do: all that those before it may, and more.
+type Role uint8
+
+// The roles.
+const (
+	NoRole  Role = iota
+	Read         // look at what there is
+	Operate      // ban, end sessions, reload, refresh lists, watch drops, explain
+	Admin        // change chains, capture packets, stop the gateway
+)
+
+var roleNames = [...]string{"none", "read", "operate", "admin"}
+
+func (r Role) String() string { return roleNames[r] }
+
+// Group is the group of the machine whose members have the role.
+func (r Role) Group() string { return "realmgate-" + r.String() }
+
+// least are the roles that requests take, if it is not Read for GET and Admin for POST.
+var least = map[string]Role{
+	"GET /v1/drops":          Operate,
+	"GET /v1/explain":        Operate,
+	"GET /v1/capture":        Admin,
+	"POST /v1/reload":        Operate,
+	"POST /v1/bans/add":      Operate,
+	"POST /v1/bans/remove":   Operate,
+	"POST /v1/lists/refresh": Operate,
+	"POST /v1/sessions/end":  Operate,
+}
+
+func leastOf(pattern string) Role {
+	if r, given := least[pattern]; given {
+		return r
+	}
+	if pattern[:4] == "GET " {
+		return Read
+	}
+	return Admin
+}
+
+// Access says by their groups which roles users have. Root has all of them, and so has the gateway's own user.
+type Access map[uint32]Role
+
+// GroupAccess is the access that the groups of this machine give; none where there are none.
+func GroupAccess() (Access, error) {
+	access := Access{}
+	for _, r := range []Role{Read, Operate, Admin} {
+		group, err := user.LookupGroup(r.Group())
+		if errors.As(err, new(user.UnknownGroupError)) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look up the group %s: %w", r.Group(), err)
+		}
+		number, err := strconv.ParseUint(group.Gid, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("read the number of the group %s: %w", r.Group(), err)
+		}
+		access[uint32(number)] = r
+	}
+	return access, nil
+}
+
+// role is the highest that one of the groups has.
+func (a Access) role(groups []uint32) Role {
+	highest := NoRole
+	for _, g := range groups {
+		highest = max(highest, a[g])
+	}
+	return highest
+}
+
+// refuse says what to do to be let in.
+func refuse(have, want Role) error {
+	groups := []string{}
+	for r := want; r <= Admin; r++ {
+		groups = append(groups, r.Group())
+	}
+	slices.Sort(groups)
+	return fmt.Errorf("this takes the role %s, and you have %s: ask as root, or as a member of %s", want, have, orList(groups))
+}
+
+func orList(words []string) string {
+	text := words[0]
+	for _, w := range words[1:] {
+		text += " or " + w
+	}
+	return text
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func admin(context.Context) Role { return Admin }
+
+// takes is the least role of each request.
+var takes = map[string]Role{
+	"GET /v1/status": Read, "GET /v1/sessions": Read, "GET /v1/pool": Read, "GET /v1/hosts": Read, "GET /v1/chains": Read, "GET /v1/bans": Read,
+	"GET /v1/jails": Read, "GET /v1/events": Read, "GET /v1/lists": Read, "GET /v1/names": Read, "GET /v1/web": Read,
+
+	"GET /v1/drops": Operate, "GET /v1/explain": Operate, "POST /v1/reload": Operate, "POST /v1/bans/add": Operate, "POST /v1/bans/remove": Operate,
+	"POST /v1/lists/refresh": Operate, "POST /v1/sessions/end": Operate,
+
+	"GET /v1/capture": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
+	"POST /v1/chains/save": Admin,
+}
+
+// Each request takes its role: who has a lesser one, or none, is told which, and who has it can help.
+func TestRoles(t *testing.T) {
+	if got, want := slices.Sorted(maps.Keys(routes)), slices.Sorted(maps.Keys(takes)); !slices.Equal(got, want) {
+		t.Fatalf("requests are %v, the table has %v", got, want)
+	}
+	for target, want := range takes {
+		method, path, _ := strings.Cut(target, " ")
+		for have := NoRole; have <= Admin; have++ {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), method, path+"?nonsense=1", http.NoBody) // who may is told of that
+			Handler(&fakeGateway{}, func(context.Context) Role { return have }).ServeHTTP(w, r)
+			if code := map[bool]int{true: http.StatusForbidden, false: http.StatusBadRequest}[have < want]; w.Code != code {
+				t.Errorf("%s as %s: %d %s", target, have, w.Code, w.Body)
+			}
+			if remedy := "this takes the role " + want.String() + ", and you have " + have.String() + ": ask as root, or as a member of "; have < want &&
+				(!strings.Contains(w.Body.String(), remedy) || !strings.Contains(w.Body.String(), want.Group())) {
+				t.Errorf("%s as %s: %s", target, have, w.Body)
+			}
+		}
+	}
+}
+
+func TestAccess(t *testing.T) {
+	access := Access{10: Read, 11: Operate, 12: Admin}
+	for want, groups := range map[Role][]uint32{NoRole: {1, 2}, Read: {1, 10}, Operate: {11, 10}, Admin: {10, 12, 11}} {
+		if got := access.role(groups); got != want {
+			t.Errorf("groups %v have the role %s, want %s", groups, got, want)
+		}
+		if got := (Access{}).role(groups); got != NoRole {
+			t.Errorf("without groups %v have %s", groups, got)
+		}
+	}
+	if r := access.roleOf(t.Context()); r != NoRole {
+		t.Errorf("nobody knows who asks, and it has %s", r)
+	}
+}
+
+// The kernel says who asks, with all groups.
+func TestPeer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	p, err := peerOf(accepted)
+	own, err2 := os.Getgroups()
+	if err != nil || err2 != nil || int(p.uid) != os.Geteuid() || int(p.groups[0]) != os.Getegid() || len(p.groups) != 1+len(own) {
+		t.Errorf("%+v, %v, %v, %v", p, err, own, err2)
+	}
+	if r := (Access{}).roleOf(withPeer(t.Context(), accepted)); r != Admin {
+		t.Errorf("its own user has the role %s", r)
+	}
+	if _, err := peerOf(&net.TCPConn{}); err == nil {
+		t.Error("who asks by TCP is known")
+	}
+}
+
+// Nobody else opens the socket unless there are groups, and no longer than there are.
+func TestOpen(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "run")
+	path := filepath.Join(directory, "socket")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, c := range []struct {
+		access          Access
+		folder, sockets os.FileMode
+	}{{nil, 0o700, 0o600}, {Access{7: Read}, 0o711, 0o666}, {Access{}, 0o711, 0o600}} {
+		if err := Open(path, c.access); err != nil {
+			t.Fatal(err)
+		}
+		folder, err := os.Stat(directory)
+		socket, err2 := os.Stat(path)
+		if err != nil || err2 != nil || folder.Mode().Perm() != c.folder || socket.Mode().Perm() != c.sockets {
+			t.Errorf("%v: %v %v, %v %v", c.access, folder.Mode(), socket.Mode(), err, err2)
+		}
+	}
+	if err := Open(filepath.Join(directory, "none"), nil); err == nil {
+		t.Error("a socket that is not there was opened")
+	}
+}
+
+// Who changes something is in the log, and who looks is not.
+func TestAudit(t *testing.T) {
+	var log strings.Builder
+	h := audited(Handler(&fakeGateway{}, func(context.Context) Role { return Operate }), slog.New(slog.NewTextHandler(&log, nil)))
+	for _, target := range []string{"GET /v1/status", "POST /v1/reload", "POST /v1/handover"} {
+		method, path, _ := strings.Cut(target, " ")
+		ctx := context.WithValue(t.Context(), peerKey{}, peer{uid: 1000})
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, http.NoBody))
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=command path=/v1/reload user=1000 status=200") ||
+		!strings.HasSuffix(lines[1], "msg=command path=/v1/handover user=1000 status=403") {
+		t.Errorf("logged:\n%s", log.String())
+	}
+}
