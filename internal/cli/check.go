@@ -28,7 +28,7 @@ addresses.
 With --upgrade the exit code is 1, too, where a restart with this version would end
 the open sessions of the running gateway, as its tables are laid out otherwise.`,
 		Example: `  realmgate check -c /etc/realmgate.yaml && realmgate reload
-  ./realmgate check -c /etc/realmgate.yaml --upgrade && realmgate handover`,
+  realmgate check -c /etc/realmgate.yaml --upgrade && realmgate handover`,
 		Args: cobra.NoArgs,
 	}
 	var file configFlag
