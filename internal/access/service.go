@@ -23,8 +23,11 @@ func New(socket string) *Service {
 // Now is the access in force.
 func (s *Service) Now() api.Access { return *s.now.Load() }
 
-// Prepare reads the groups of the machine.
-func (s *Service) Prepare() (lifecycle.Change, error) {
+// Prepare reads the groups of the machine, where the configuration is read, too.
+func (s *Service) Prepare(read bool) (lifecycle.Change, error) {
+	if !read {
+		return lifecycle.Change{}, nil
+	}
 	next, err := api.GroupAccess()
 	if err != nil {
 		return lifecycle.Change{}, err

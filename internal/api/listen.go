@@ -26,14 +26,14 @@ const (
 )
 
 // Listen opens the control socket at path, of mode 0600. A missing directory is
-// made, of mode 0700. A socket that an earlier daemon left behind is removed,
+// made, of mode 0711. A socket that an earlier daemon left behind is removed,
 // but only if nobody answers on it. The file goes when the listener is closed.
 func Listen(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("control socket %s: the path has %d bytes: use at most %d", path, len(path), maxSocketPath)
 	}
 	directory := filepath.Dir(path)
-	if err := os.MkdirAll(directory, 0o700); err != nil {
+	if err := os.MkdirAll(directory, 0o711); err != nil { //nolint:gosec // members of groups pass through to the socket
 		return nil, fmt.Errorf("make the directory of the control socket: %w", err)
 	}
 	unlock, err := lock(directory)
@@ -51,23 +51,34 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// Open lets others than the gateway's user reach the socket, where access has roles for some, or nobody else.
+// Open lets others than the gateway's user reach the socket, where access has roles for some, or nobody else. Who may enter its
+// directory is not changed.
 func Open(path string, access Access) error {
-	mode, directory := fs.FileMode(0o600), filepath.Dir(path)
+	mode := uint32(0o600)
 	if len(access) > 0 {
 		mode = 0o666 // who asks is looked at
-		info, err := os.Stat(directory)
-		if err == nil && info.Mode()&0o001 == 0 {
-			err = os.Chmod(directory, info.Mode().Perm()|0o011)
-		}
-		if err != nil {
-			return fmt.Errorf("let the groups reach the control socket: %w", err)
-		}
 	}
-	if err := os.Chmod(path, mode); err != nil {
-		return fmt.Errorf("say who may open the control socket: %w", err)
+	if err := chmodSocket(path, mode); err != nil {
+		return fmt.Errorf("say who may open the control socket %s: %w", path, err)
 	}
 	return nil
+}
+
+// chmodSocket changes no other file, if somebody has put a link in its place.
+func chmodSocket(path string, mode uint32) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return errors.New("it is a socket no more")
+	}
+	return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
 }
 
 // lock keeps two daemons that start at once from removing each other's socket.

@@ -18,7 +18,7 @@ func TestListenModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]os.FileMode{filepath.Dir(path): os.ModeDir | 0o700, path: os.ModeSocket | 0o600} {
+	for file, want := range map[string]os.FileMode{filepath.Dir(path): os.ModeDir | 0o711, path: os.ModeSocket | 0o600} {
 		info, err := os.Stat(file)
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v, want %v", file, info.Mode(), err, want)

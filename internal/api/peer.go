@@ -70,11 +70,14 @@ func peerGroups(fd uintptr) ([]uint32, error) {
 
 // roleOf is what the one who asks may do.
 func (a Access) roleOf(ctx context.Context) Role {
-	p, known := ctx.Value(peerKey{}).(peer)
-	switch {
-	case !known:
-		return NoRole
-	case p.uid == 0 || int(p.uid) == os.Geteuid():
+	if p, known := ctx.Value(peerKey{}).(peer); known {
+		return a.of(p)
+	}
+	return NoRole
+}
+
+func (a Access) of(p peer) Role {
+	if p.uid == 0 || int(p.uid) == os.Geteuid() {
 		return Admin
 	}
 	return a.role(p.groups)

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/user"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ func GroupAccess() (Access, error) {
 	access := Access{}
 	for _, r := range []Role{Read, Operate, Admin} {
 		group, err := user.LookupGroup(r.Group())
-		if errors.As(err, new(user.UnknownGroupError)) {
+		if errors.As(err, new(user.UnknownGroupError)) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func admin(context.Context) Role { return Admin }
@@ -85,7 +87,13 @@ func TestPeer(t *testing.T) {
 	defer accepted.Close()
 	p, err := peerOf(accepted)
 	own, err2 := os.Getgroups()
-	if err != nil || err2 != nil || int(p.uid) != os.Geteuid() || int(p.groups[0]) != os.Getegid() || len(p.groups) != 1+len(own) {
+	slices.Sort(own)
+	groups := []int{}
+	for _, g := range p.groups[1:] {
+		groups = append(groups, int(g))
+	}
+	slices.Sort(groups)
+	if err != nil || err2 != nil || int(p.uid) != os.Geteuid() || int(p.groups[0]) != os.Getegid() || !slices.Equal(groups, own) {
 		t.Errorf("%+v, %v, %v, %v", p, err, own, err2)
 	}
 	if r := (Access{}).roleOf(withPeer(t.Context(), accepted)); r != Admin {
@@ -96,7 +104,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// Nobody else opens the socket unless there are groups, and no longer than there are.
+// Nobody else opens the socket unless there are groups, and no longer than there are. Nothing else is changed.
 func TestOpen(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "run")
 	path := filepath.Join(directory, "socket")
@@ -106,35 +114,106 @@ func TestOpen(t *testing.T) {
 	}
 	defer l.Close()
 	for _, c := range []struct {
-		access          Access
-		folder, sockets os.FileMode
-	}{{nil, 0o700, 0o600}, {Access{7: Read}, 0o711, 0o666}, {Access{}, 0o711, 0o600}} {
+		access Access
+		want   os.FileMode
+	}{{nil, 0o600}, {Access{7: Read}, 0o666}, {Access{}, 0o600}} {
 		if err := Open(path, c.access); err != nil {
 			t.Fatal(err)
 		}
 		folder, err := os.Stat(directory)
 		socket, err2 := os.Stat(path)
-		if err != nil || err2 != nil || folder.Mode().Perm() != c.folder || socket.Mode().Perm() != c.sockets {
+		if err != nil || err2 != nil || folder.Mode().Perm() != 0o711 || socket.Mode().Perm() != c.want {
 			t.Errorf("%v: %v %v, %v %v", c.access, folder.Mode(), socket.Mode(), err, err2)
 		}
 	}
 	if err := Open(filepath.Join(directory, "none"), nil); err == nil {
 		t.Error("a socket that is not there was opened")
 	}
+	other := filepath.Join(directory, "other")
+	link := filepath.Join(directory, "link")
+	if err := errors.Join(os.WriteFile(other, nil, 0o600), os.Symlink(other, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, not := range []string{other, link} {
+		err := Open(not, Access{7: Read})
+		if info, _ := os.Stat(other); err == nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", not, err, info.Mode())
+		}
+	}
+}
+
+// Who has no role has few connections, which end whatever it does, and takes no place of others.
+func TestStrangers(t *testing.T) {
+	l, err := Listen(filepath.Join(t.TempDir(), "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d := &doorkeeper{Listener: l, access: func() Access { return nil }}
+	connect := func() net.Conn {
+		c, err := net.Dial("unix", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	connect()
+	known, err := d.Accept()
+	if _, is := known.(*stranger); is || err != nil {
+		t.Fatalf("our own user is a stranger: %v", err)
+	}
+	d.strangers.Store(mostStrangers)
+	d.Listener = unknown{l}
+	beyond := connect()
+	accepted := make(chan net.Conn)
+	go func() {
+		c, _ := d.Accept()
+		accepted <- c
+	}()
+	if _, err := beyond.Read(make([]byte, 1)); err == nil {
+		t.Error("one too many is not refused")
+	}
+	d.strangers.Store(mostStrangers - 1)
+	connect()
+	one := <-accepted
+	_ = one.SetReadDeadline(time.Time{})
+	_ = one.SetDeadline(time.Time{})
+	if _, err := one.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it ends with %v", err)
+	}
+	_ = one.Close()
+	_ = one.Close()
+	if n := d.strangers.Load(); n != mostStrangers-1 {
+		t.Errorf("%d places are taken", n)
+	}
+}
+
+// unknown hides who connects.
+type unknown struct{ net.Listener }
+
+func (u unknown) Accept() (net.Conn, error) {
+	c, err := u.Listener.Accept()
+	return struct{ net.Conn }{c}, err
 }
 
 // Who changes something is in the log, and who looks is not.
 func TestAudit(t *testing.T) {
 	var log strings.Builder
-	h := audited(Handler(&fakeGateway{}, func(context.Context) Role { return Operate }), slog.New(slog.NewTextHandler(&log, nil)))
-	for _, target := range []string{"GET /v1/status", "POST /v1/reload", "POST /v1/handover"} {
+	access := Access{7: Operate}
+	h := audited(Handler(&fakeGateway{}, access.roleOf), func() Access { return access }, slog.New(slog.NewTextHandler(&log, nil)))
+	for i, target := range []string{"GET /v1/status", "POST /v1/reload", "POST /v1/handover", "POST /v1/reload"} {
 		method, path, _ := strings.Cut(target, " ")
-		ctx := context.WithValue(t.Context(), peerKey{}, peer{uid: 1000})
+		who := peer{uid: 1000, groups: []uint32{7}}
+		if i == 3 {
+			who.groups = nil // and no role
+		}
+		ctx := context.WithValue(t.Context(), peerKey{}, who)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, http.NoBody))
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=command path=/v1/reload user=1000 status=200") ||
-		!strings.HasSuffix(lines[1], "msg=command path=/v1/handover user=1000 status=403") {
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=command request=\"POST /v1/reload\" user=1000 status=200") ||
+		!strings.HasSuffix(lines[1], "msg=command request=\"POST /v1/handover\" user=1000 status=403") {
 		t.Errorf("logged:\n%s", log.String())
 	}
 }

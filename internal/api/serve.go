@@ -21,7 +21,7 @@ const (
 // comes. Requests in progress get two seconds to finish; streams end at once. The error is nil after a stop.
 func Serve(ctx context.Context, l net.Listener, g Gateway, access func() Access, logger *slog.Logger) error {
 	server := &http.Server{
-		Handler:           audited(Handler(g, func(ctx context.Context) Role { return access().roleOf(ctx) }), logger),
+		Handler:           audited(Handler(g, func(ctx context.Context) Role { return access().roleOf(ctx) }), access, logger),
 		ConnContext:       withPeer,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: headerTime,
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, l net.Listener, g Gateway, access func() Access,
 			_ = server.Close()
 		}
 	})
-	err := server.Serve(l)
+	err := server.Serve(&doorkeeper{Listener: l, access: access})
 	if !release() {
 		<-stopped
 	}

@@ -18,7 +18,9 @@ func (g machineServices) newSystemd() *systemd.Service {
 
 func (g machineServices) prepareSystemd(*draft) (change, error) { return g.systemd.Prepare(), nil }
 
-func (g machineServices) prepareAccess(*draft) (change, error) { return g.access.Prepare() }
+func (g machineServices) prepareAccess(d *draft) (change, error) {
+	return g.access.Prepare(d.wanted.read)
+}
 
 // health is a line about the gateway.
 func (g *Daemon) health() string {

@@ -20,7 +20,7 @@ const lockPatience = time.Second
 // LockInstance makes sure that one daemon at a time runs as the instance. The
 // kernel lets go of the lock when the process ends, however it ends.
 func LockInstance(instance string) (*os.File, error) {
-	if err := os.MkdirAll(runDirectory, 0o700); err != nil {
+	if err := os.MkdirAll(runDirectory, 0o711); err != nil { //nolint:gosec // members of groups pass through to the control socket
 		return nil, fmt.Errorf("make the run directory: %w", err)
 	}
 	return lockFile(filepath.Join(runDirectory, instance+".lock"), instance)

@@ -13,6 +13,8 @@ import (
 const (
 	readyEvery  = 50 * time.Millisecond // how often it is looked whether the gateway is ready
 	statusEvery = 15 * time.Second      // the line is told anew, without a watchdog
+
+	statusLength = 1000 // octets: of a datagram of more than 4096 systemd hears nothing
 )
 
 // Options are what a Service needs.
@@ -59,7 +61,8 @@ func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		s.say("WATCHDOG=1", "STATUS="+strings.ReplaceAll(s.Health(), "\n", " "))
+		line := s.Health()
+		s.say("WATCHDOG=1", "STATUS="+strings.ToValidUTF8(strings.ReplaceAll(line[:min(len(line), statusLength)], "\n", " "), ""))
 		select {
 		case <-ctx.Done():
 			return nil

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
@@ -26,11 +27,34 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := r.prepare(r.Gateway, r.ID(), r.configuration())
-	d.launch(r.Gateway.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "sh", "-c",
-		`mount --bind "$0" /etc/group && exec "$@"`, groups, program, "run", "-c", d.config, "--instance", d.instance))
+	folder, err := os.MkdirTemp("", "rg-roles-") // all may enter what is in /tmp
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o711); err != nil { //nolint:gosec // the users of the test pass through
+		t.Fatal(err)
+	}
+	socket := filepath.Join(folder, "socket")
+	command := r.Gateway.Command(context.Background(), "unshare", "--mount", "--propagation", "private", "sh", "-c",
+		`mount --bind "$0" /etc/group && exec "$@"`, groups, program, "run", "-c", d.config, "--instance", d.instance, "--socket", socket)
+	log, err := os.Create(d.journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.command = command
+	asRoot := func() error {
+		return r.Gateway.Command(context.Background(), program, "status", "--socket", socket).Run()
+	}
+	eventually(t, 20*time.Second, "the gateway serves", func() bool { return asRoot() == nil })
 	ask := func(group int, arguments ...string) (string, error) {
-		line := append([]string{"--reuid", "64010", "--regid", fmt.Sprint(group), "--clear-groups", program}, arguments...)
-		out, err := r.Gateway.Command(context.Background(), "setpriv", append(line, "--instance", d.instance)...).CombinedOutput()
+		line := append([]string{"--reuid", "64010", "--regid", "64010", "--groups", fmt.Sprint(group), program}, arguments...)
+		out, err := r.Gateway.Command(context.Background(), "setpriv", append(line, "--socket", socket)...).CombinedOutput()
 		return string(out), err
 	}
 	for _, c := range []struct {
@@ -49,7 +73,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("group %d, %s: %v, %s", c.group, c.arguments, err, out)
 		}
 	}
-	for _, line := range []string{"msg=command path=/v1/bans/add user=64010 status=403", "msg=command path=/v1/bans/add user=64010 status=200"} {
+	for _, line := range []string{"msg=command request=\"POST /v1/bans/add\" user=64010 status=403", "msg=command request=\"POST /v1/bans/add\" user=64010 status=200"} {
 		if !strings.Contains(d.logged(), line) {
 			t.Errorf("the log lacks %q:\n%s", line, d.logged())
 		}
