@@ -68,10 +68,10 @@ func secret() (words [2]uint64) {
 	return words
 }
 
-// applyLayout writes the sizes into the collection's specification.
-func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error {
+// tableSizes are the entries of the tables whose sizes a layout and the options say.
+func tableSizes(layout *bpfLayout, o *Options) map[string]uint32 {
 	arrays := layout.Slots * protocols
-	for name, entries := range map[string]uint32{
+	return map[string]uint32{
 		"session_table":     layout.Capacity + 1,
 		"session_bitmap":    layout.Capacity/64 + 1,
 		"session_index":     layout.SessionBuckets,
@@ -92,7 +92,12 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 		"service_table":     uint32(o.Services),
 		"lent_names":        uint32(o.Names),
 		"owner_table":       4 * uint32(o.Owners), // two ways, two generations
-	} {
+	}
+}
+
+// applyLayout writes the sizes into the collection's specification.
+func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error {
+	for name, entries := range tableSizes(layout, o) {
 		spec.Maps[name].MaxEntries = entries
 	}
 	return spec.Variables["fixed"].Set(layout)

@@ -35,9 +35,9 @@ func CanAdopt(instance string) error {
 	if err != nil {
 		return fmt.Errorf("read the compiled programs: %w", err)
 	}
-	for name, table := range spec.Maps {
+	for name := range tableSizes(&old, &d.options) { // their sizes are the configuration's
 		if pinned, err := ebpf.LoadPinnedMap(d.pinPath(name), nil); err == nil {
-			table.MaxEntries = pinned.MaxEntries()
+			spec.Maps[name].MaxEntries = pinned.MaxEntries()
 			_ = pinned.Close() // only looked at
 		}
 	}
