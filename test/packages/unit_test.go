@@ -1,10 +1,12 @@
 package packages
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -81,9 +83,25 @@ func TestUnitFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	left := filepath.Join(root, "sys/fs/bpf/realmgate/default/layout_table") // by a gateway of root's
+	if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, command := range [][]string{{"systemd-sysusers", "--root=" + root}, {"systemd-tmpfiles", "--root=" + root, "--create", "realmgate.conf"}} {
 		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", command, err, out)
+		}
+	}
+	groups, err := os.ReadFile(filepath.Join(root, "etc/group"))
+	for _, g := range []string{"realmgate", "realmgate-read", "realmgate-operate", "realmgate-admin"} {
+		if err != nil || !strings.Contains("\n"+string(groups), "\n"+g+":") {
+			t.Errorf("there is no group %s: %v", g, err)
+		}
+	}
+	for _, path := range []string{filepath.Dir(filepath.Dir(left)), filepath.Dir(left), left} {
+		info, err := os.Stat(path)
+		if err != nil || info.Sys().(*syscall.Stat_t).Uid == 0 { //nolint:forcetypeassert // it is Linux's
+			t.Errorf("%s is root's: %v", path, err)
 		}
 	}
 	for path, want := range map[string]os.FileMode{"sys/fs/bpf": 0o711, "sys/fs/bpf/realmgate": 0o700} {
