@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
+// pings counts all that were sent.
+var pings atomic.Uint32
+
 // ping sends one ICMP echo request and waits for its reply.
 func ping(from netns.Node, to netip.Addr) error { return pingOf(from, to, 12) }
 
@@ -36,8 +40,9 @@ func pingOf(from netns.Node, to netip.Addr, size int) error {
 		return err
 	}
 	defer connection.Close()
+	identifier := pings.Add(1) // one of two that are alike would be of the other's session
 	message := make([]byte, size)
-	copy(message, []byte{8, 0, 0, 0, 0x12, byte(time.Now().UnixNano()), 0, 1, 'p', 'i', 'n', 'g'})
+	copy(message, []byte{8, 0, 0, 0, byte(identifier >> 8), byte(identifier), 0, 1, 'p', 'i', 'n', 'g'})
 	var sum uint32
 	for i := 0; i < len(message); i += 2 {
 		sum += uint32(message[i])<<8 | uint32(message[i+1])
