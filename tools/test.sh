@@ -85,7 +85,7 @@ concurrent='internal/(api|client|lifecycle|nameserver)'
 raced="$concurrent|internal/daemon" # with the race detector
 
 # The main stories of whole gateways and of the daemon, told in a minute; the parts e2e and daemon have all.
-stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing|User|MissingCapability|SystemdIsTold'
+stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing|User|MissingCapability|SystemdIsTold|Handover|Roles'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
   local name=$1 list=$2 start=$SECONDS
