@@ -177,6 +177,10 @@ func TestStrangers(t *testing.T) {
 	d.strangers.Store(mostStrangers - 1)
 	connect()
 	one := <-accepted
+	_ = one.SetReadDeadline(time.Unix(1, 0))
+	if _, err := one.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("an earlier deadline: %v", err)
+	}
 	_ = one.SetReadDeadline(time.Time{})
 	_ = one.SetDeadline(time.Time{})
 	if _, err := one.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -34,14 +34,16 @@ func (d *doorkeeper) Accept() (net.Conn, error) {
 			_ = c.Close() // it is told nothing
 			continue
 		}
-		_ = c.SetDeadline(time.Now().Add(strangerTime))
-		return &stranger{Conn: c, leave: sync.OnceFunc(func() { d.strangers.Add(-1) })}, nil
+		s := &stranger{c, time.Now().Add(strangerTime), sync.OnceFunc(func() { d.strangers.Add(-1) })}
+		_ = s.SetDeadline(s.until) // else it has gone already
+		return s, nil
 	}
 }
 
-// stranger is a connection whose deadline stands.
+// stranger is a connection that is over at a time, whatever later deadline it is given.
 type stranger struct {
 	net.Conn
+	until time.Time
 	leave func()
 }
 
@@ -50,6 +52,18 @@ func (s *stranger) Close() error {
 	return s.Conn.Close()
 }
 
-func (*stranger) SetDeadline(time.Time) error      { return nil }
-func (*stranger) SetReadDeadline(time.Time) error  { return nil }
-func (*stranger) SetWriteDeadline(time.Time) error { return nil }
+// SetDeadline implements net.Conn, as the next two do.
+func (s *stranger) SetDeadline(t time.Time) error { return s.Conn.SetDeadline(s.earlier(t)) }
+
+// SetReadDeadline implements net.Conn. A server ends a read that waits by one that is past.
+func (s *stranger) SetReadDeadline(t time.Time) error { return s.Conn.SetReadDeadline(s.earlier(t)) }
+
+// SetWriteDeadline implements net.Conn.
+func (s *stranger) SetWriteDeadline(t time.Time) error { return s.Conn.SetWriteDeadline(s.earlier(t)) }
+
+func (s *stranger) earlier(t time.Time) time.Time {
+	if t.IsZero() || t.After(s.until) {
+		return s.until
+	}
+	return t
+}
