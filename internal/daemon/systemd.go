@@ -15,7 +15,9 @@ func (g machineServices) newSystemd() *systemd.Service {
 	})
 }
 
-func (g machineServices) prepareSystemd(*draft) (change, error) { return g.systemd.Prepare(), nil }
+func (g machineServices) prepareSystemd(d *draft) (change, error) {
+	return g.systemd.Prepare(d.wanted.read), nil
+}
 
 func (g machineServices) prepareAccess(d *draft) (change, error) {
 	return g.access.Prepare(d.wanted.read)

@@ -36,8 +36,11 @@ type Service struct {
 // New makes one that has told nothing.
 func New(o Options) *Service { return &Service{Options: o} }
 
-// Prepare tells that a reload begins, and that it is over when it is in force or given up.
-func (s *Service) Prepare() lifecycle.Change {
+// Prepare tells that a reload begins, where the configuration is read, and that it is over when it is in force or given up.
+func (s *Service) Prepare(read bool) lifecycle.Change {
+	if !read {
+		return lifecycle.Change{}
+	}
 	s.say(reloading()...)
 	over := func() { s.say("READY=1") }
 	return lifecycle.Change{Settle: over, Discard: over}

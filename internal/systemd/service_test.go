@@ -90,7 +90,10 @@ func TestService(t *testing.T) {
 		}
 	}
 	close(hangs)
-	change := s.Prepare()
+	if c := s.Prepare(false); c.Settle != nil || c.Discard != nil { // a list that is fetched anew is no reload
+		t.Error("no reload is told as one")
+	}
+	change := s.Prepare(true)
 	for range 5 { // what was on its way
 		m := told()
 		if strings.HasPrefix(m, "RELOADING=1\nMONOTONIC_USEC=") {
@@ -138,7 +141,7 @@ func TestNobodyListens(t *testing.T) {
 		if err := s.Run(ctx); err != nil {
 			t.Errorf("%q: %v", address, err)
 		}
-		s.Prepare().Settle()
+		s.Prepare(true).Settle()
 		cancel()
 	}
 }
