@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/balance"
@@ -17,12 +16,8 @@ import (
 
 // CheckUpgrade says whether a restart with this version keeps the sessions of an instance.
 func CheckUpgrade(instance string) error {
-	err := datapath.CanAdopt(instance)
-	if errors.Is(err, datapath.ErrOtherLayout) {
-		return fmt.Errorf("a restart with this version ends the sessions of instance %s: %w", instance, err)
-	}
-	if err != nil {
-		return fmt.Errorf("look whether this version can take over instance %s: %w", instance, err)
+	if err := datapath.CanAdopt(instance); err != nil {
+		return fmt.Errorf("take over instance %s: %w", instance, err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrOtherLayout is CanAdopt's where this build lays out tables otherwise than who made those in the kernel.
-var ErrOtherLayout = errors.New("its tables are laid out otherwise")
+var ErrOtherLayout = errors.New("its tables are laid out otherwise: a restart with this version ends its sessions")
 
 // CanAdopt says whether this build can take over what an instance has in the kernel, and changes nothing. It is nil where there is
 // nothing, too. Sizes are taken as they are: a configuration that wants others, or another namespace, is not looked at.

@@ -93,7 +93,7 @@ func TestUpgradeIsCheckedBefore(t *testing.T) {
 	if err := layout.Put(uint32(0), raw); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := check(); err == nil || !strings.Contains(out, "a restart with this version ends the sessions of instance "+d.instance) {
+	if out, err := check(); err == nil || !strings.Contains(out, "take over instance "+d.instance+": its tables are laid out otherwise: a restart with this version ends its sessions") {
 		t.Errorf("another layout: %v, %s", err, out)
 	}
 }
