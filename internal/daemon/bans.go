@@ -14,7 +14,7 @@ import (
 
 func (g guardServices) newBans() *ban.Service {
 	return ban.New(ban.Options{
-		Folder: stateDirectory, Events: banEvents{&g.events},
+		Folder: stateDirectory, Events: &g.events,
 		Rules:  func() ban.Rules { v := g.view.Load(); return ban.RulesOf(v.config, v.geofences.BanFactor) },
 		Exempt: g.exempt, Log: g.log, Running: datapath.Running,
 	})

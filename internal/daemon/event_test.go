@@ -8,52 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/events/event"
-	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
-
-// However many are banned at once, each is named by one event, which says when the last ban
-// of those that it names ends. So is it with the ends of bans.
-func TestEachBanIsNamedByAnEvent(t *testing.T) {
-	t.Parallel()
-	var g Daemon
-	told, hears := record(t, &g), banEvents{&g.events}
-	at := time.Unix(1_800_000_000, 5_999_999)
-	var made []ban.Ban
-	var all []netip.Prefix
-	for a := netip.MustParseAddr("100.64.0.0"); len(made) < 2*event.MostNamed+1; a = a.Next() {
-		p := netip.PrefixFrom(a, 32)
-		made, all = append(made, ban.Ban{Prefix: p, Until: at.Add(time.Duration(len(made)) * time.Second), Reason: "manual"}), append(all, p)
-	}
-	made[7].Until = time.Time{}
-	hears.Banned(nil)
-	hears.Banned(made)
-	hears.Unbanned(nil, ban.Expired)
-	hears.Unbanned(all, ban.Expired)
-	var got []netip.Prefix
-	until := []time.Time{{}, at.Add((2*event.MostNamed - 1) * time.Second), at.Add(2 * event.MostNamed * time.Second)}
-	list := told()
-	for i, e := range list[:len(list)-1] {
-		kind, reason := "ban", "manual"
-		if i >= len(until) {
-			kind, reason, until = "unban", ban.Expired, append(until, time.Time{})
-		}
-		if e.Kind != kind || e.Reason != reason || e.Count != len(e.Prefixes) || e.Count > event.MostNamed || !e.Until.Equal(until[i].Truncate(time.Millisecond)) {
-			t.Errorf("event %d is %+v, want a %s until %s", i, e, kind, until[i])
-		}
-		got = append(got, e.Prefixes...)
-	}
-	if len(list) != 7 || !slices.Equal(got, slices.Concat(all, all)) {
-		t.Errorf("%d events name %d prefixes of %d", len(list), len(got), 2*len(all))
-	}
-}
 
 // toldEvent has the fields of several kinds.
 type toldEvent struct {

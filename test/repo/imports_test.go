@@ -56,7 +56,7 @@ var mayImport = map[string][]string{
 	"pool":       {"model"},
 	"registry":   {"model"},
 	"policy":     {"model"},
-	"guard/ban":  {"api", "config", "lifecycle", "model", "store"},
+	"guard/ban":  {"api", "config", "events/event", "lifecycle", "model", "store"},
 	"events":     {"api", "events/event", "events/settings", "httperror", "process"},
 	"names/zone": {"model"},
 	"nameserver": {"model", "names/rebind", "names/zone", "siphash"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/store"
 )
@@ -74,8 +75,7 @@ func (k *kernel) drops(a netip.Addr) bool {
 // silence is who hears of bans.
 type silence struct{}
 
-func (silence) Banned([]Ban)                    {}
-func (silence) Unbanned([]netip.Prefix, string) {}
+func (silence) Emit(event.Event) {}
 
 // offended is a service whom somebody offends. Nobody but the test runs it.
 type offended struct {

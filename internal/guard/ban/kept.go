@@ -42,7 +42,7 @@ func (s *Service) load() error {
 		return err
 	}
 	s.save() // without those that are over
-	s.Events.Unbanned(ended, Expired)
+	teller{s.Events}.unbanned(ended, Expired)
 	if s.guard, err = s.newGuard(); err != nil {
 		return err
 	}

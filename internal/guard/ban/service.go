@@ -41,12 +41,6 @@ type Kernel interface {
 	JudgeAgain() error
 }
 
-// Events hears of bans.
-type Events interface {
-	Banned([]Ban)
-	Unbanned(prefixes []netip.Prefix, why string)
-}
-
 // Rules are those of the configuration in force.
 type Rules struct {
 	Growth
@@ -169,8 +163,8 @@ func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
 	}
 	s.list.Remove(slices.Concat(instead, gone))
 	s.list.Put(made)
-	s.Events.Banned(made)
-	s.Events.Unbanned(instead, Aggregated)
+	teller{s.Events}.banned(made)
+	teller{s.Events}.unbanned(instead, Aggregated)
 	// Those that give way go first, as the kernel may be full, and those in whose place
 	// others are only after these.
 	err := errors.Join(s.evict(gone), s.kernel.PutBans(s.effective(s.list.Under(prefixesOf(made)))), s.kernel.DeleteBans(instead))
@@ -195,7 +189,7 @@ func (s *Service) evict(gone []netip.Prefix) error {
 		return nil
 	}
 	s.Log.Warn("too many bans", "first", gone[0], "prefixes", len(gone), "most", MostAutomatic)
-	s.Events.Unbanned(gone, Evicted)
+	teller{s.Events}.unbanned(gone, Evicted)
 	return s.lift(gone)
 }
 
@@ -228,7 +222,7 @@ func (s *Service) RemoveBans(r api.BanRequest) (api.BanChange, error) {
 	s.tellDisk(err)
 	s.offences.Forgive(forgiven)
 	removed := s.list.Remove(asked)
-	s.Events.Unbanned(removed, Removed)
+	teller{s.Events}.unbanned(removed, Removed)
 	if err := s.lift(asked); err != nil {
 		return api.BanChange{}, fmt.Errorf("the bans are removed, and what the kernel refused is tried again: %w", err)
 	}
@@ -266,7 +260,7 @@ func (s *Service) follow() error {
 		s.late = late != nil
 	}
 	if over := s.list.Expire(now); len(over) > 0 {
-		s.Events.Unbanned(over, Expired)
+		teller{s.Events}.unbanned(over, Expired)
 		s.unsaved.bans.Remove(over)
 		late = errors.Join(late, s.lift(over))
 	}
