@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -28,27 +27,15 @@ func (g nameServices) prepareWebRest(d *draft) (change, error) {
 
 // restWeb refuses that what rests is something else already, but for the pool, which waits.
 func (g nameServices) restWeb(d *draft) (change, error) {
-	now := time.Now()
 	whole := slices.Concat(d.dnat.Addresses, d.config.Hosts.OneToOneAddresses())
-	for _, a := range whole {
-		if left := d.webRest.Left(a, model.AnyProtocol, 0, now); left > 0 {
-			return change{}, stillOfTheWeb(a, left)
-		}
-	}
-	for _, p := range d.dnat.Ports {
-		if left := d.webRest.Left(p.Host, p.Protocol, p.Port, now); left > 0 {
-			return change{}, stillOfTheWeb(p.Host, left)
-		}
+	if err := d.webRest.Refuse(whole, d.dnat.Ports, time.Now()); err != nil {
+		return change{}, err
 	}
 	return change{Settle: func() {
 		if err := d.webRest.Write(g.store, d.shared().AllWebPorts(), d.config.Web.TTL); err != nil {
 			g.log.Error("ports of the web not kept", "hint", "after a reboot they may be others' too soon", "error", err)
 		}
 	}}, nil
-}
-
-func stillOfTheWeb(a netip.Addr, left time.Duration) error {
-	return fmt.Errorf("%s was of the web until now, and clients may still come to what it was: it can be used in %s", a, left.Round(time.Second))
 }
 
 // rests reports whether a port of the pool is kept from all others, as names of the web were answered with it.

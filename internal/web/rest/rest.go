@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -45,6 +46,25 @@ func (p Ports) Left(a netip.Addr, protocol model.Protocol, port uint16, now time
 		}
 	}
 	return left
+}
+
+// Refuse says which of what others are to have rests: addresses, of which they get every port, and single ports.
+func (p Ports) Refuse(whole []netip.Addr, ports []datapath.Service, now time.Time) error {
+	for _, a := range whole {
+		if left := p.Left(a, model.AnyProtocol, 0, now); left > 0 {
+			return stillOfTheWeb(a, left)
+		}
+	}
+	for _, at := range ports {
+		if left := p.Left(at.Host, at.Protocol, at.Port, now); left > 0 {
+			return stillOfTheWeb(at.Host, left)
+		}
+	}
+	return nil
+}
+
+func stillOfTheWeb(a netip.Addr, left time.Duration) error {
+	return fmt.Errorf("%s was of the web until now, and clients may still come to what it was: it can be used in %s", a, left.Round(time.Second))
 }
 
 // At lists those of some addresses that rest.

@@ -99,3 +99,29 @@ func TestPortsOverARestart(t *testing.T) {
 		t.Errorf("%v, %v", read, err)
 	}
 }
+
+// Nobody gets what rests, whole or a port of it, before its time is over.
+func TestWhatRestsIsRefused(t *testing.T) {
+	t.Parallel()
+	p := Ports(nil).Next([]datapath.Service{port(address, 80)}, nil, time.Minute, now)
+	for _, c := range []struct {
+		whole []netip.Addr
+		ports []datapath.Service
+		after time.Duration
+		want  string
+	}{
+		{nil, nil, 0, ""},
+		{[]netip.Addr{other}, []datapath.Service{port(address, 443)}, 0, ""},
+		{[]netip.Addr{other, address}, nil, 0, "198.18.0.80 was of the web until now, and clients may still come to what it was: it can be used in 1m0s"},
+		{nil, []datapath.Service{port(other, 80), port(address, 80)}, 50 * time.Second, "198.18.0.80 was of the web until now, and clients may still come to what it was: it can be used in 10s"},
+		{[]netip.Addr{address}, nil, time.Minute, ""},
+	} {
+		got := ""
+		if err := p.Refuse(c.whole, c.ports, now.Add(c.after)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
