@@ -9,10 +9,6 @@ import (
 // mostSeconds is the longest that a ban may have an end: a hundred years.
 const mostSeconds = 100 * 365 * 24 * 3600
 
-func (h handler) bans(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Bans)
-}
-
 func (h handler) addBans(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return change(w, r, query, validBan, h.gateway.AddBans)
 }

@@ -47,6 +47,14 @@ func (r CaptureRequest) Query() url.Values {
 	return query
 }
 
+func captureParameters() []Parameter {
+	return []Parameter{
+		{Name: "chain", Short: "Of the functions that copy packets.", Required: true},
+		{Name: "function", Short: "One of them; without it all."},
+		{Name: "snap", Short: fmt.Sprintf("Bytes of a packet at most: 1 to %d.", MostSnap), Integer: true},
+	}
+}
+
 // parseCapture wants the parameter chain, and may have function and snap.
 func parseCapture(query url.Values) (r CaptureRequest, err error) {
 	r.Snap = MostSnap
@@ -74,7 +82,7 @@ func parseCapture(query url.Values) (r CaptureRequest, err error) {
 func (h handler) capture(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	request, err := parseCapture(query)
 	if err != nil {
-		return failure{http.StatusBadRequest, err}
+		return failed(err)
 	}
 	s := newStream(w, r)
 	err = h.gateway.Capture(r.Context(), request, func() { s.flush() }, func(packets []Packet) bool {

@@ -6,16 +6,12 @@ import (
 	"net/url"
 )
 
-func (h handler) chains(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Chains)
-}
-
 func (h handler) insertFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, validPlace, h.gateway.InsertFunction)
+	return changeChain(w, r, query, validPlace, h.gateway.InsertFunction)
 }
 
 func (h handler) removeFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, func(r ChainRequest) error {
+	return changeChain(w, r, query, func(r ChainRequest) error {
 		if r.places() > 0 {
 			return errors.New("what is removed has no place: leave before, after and priority out")
 		}
@@ -24,7 +20,7 @@ func (h handler) removeFunction(w http.ResponseWriter, r *http.Request, query ur
 }
 
 func (h handler) moveFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, func(r ChainRequest) error {
+	return changeChain(w, r, query, func(r ChainRequest) error {
 		if r.places() == 0 {
 			return errors.New("say where to: by before, after or priority")
 		}
@@ -32,8 +28,24 @@ func (h handler) moveFunction(w http.ResponseWriter, r *http.Request, query url.
 	}, h.gateway.MoveFunction)
 }
 
-func (h handler) saveChains(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return do(w, query, h.gateway.SaveChains)
+func (h handler) saveChains(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	return do(w, r, query, h.gateway.SaveChains)
+}
+
+// changeChain is change for what may expect a generation.
+func changeChain(w http.ResponseWriter, r *http.Request, query url.Values, valid func(ChainRequest) error, act func(ChainRequest) (ChainChange, error)) error {
+	expected, err := expected(r)
+	if err != nil {
+		return err
+	}
+	return change(w, r, query, valid, func(q ChainRequest) (ChainChange, error) {
+		q.Expected = expected
+		done, err := act(q)
+		if err == nil {
+			w.Header().Set("ETag", tag(done.Generation))
+		}
+		return done, err
+	})
 }
 
 func validPlace(r ChainRequest) error {

@@ -19,20 +19,29 @@ func change[Q, A any](w http.ResponseWriter, r *http.Request, query url.Values, 
 		return err
 	}
 	if err := decoder.Decode(&request); err != nil {
-		return failure{http.StatusBadRequest, fmt.Errorf("read the request: %w", err)}
+		return failed(fmt.Errorf("read the request: %w", err))
 	}
 	if err := valid(request); err != nil {
-		return failure{http.StatusBadRequest, err}
+		return failed(err)
 	}
-	return do(w, nil, func() (A, error) { return change(request) })
+	done, err := change(request)
+	return changed(w, done, err)
 }
 
-// do answers a request that says all by its path.
-func do[A any](w http.ResponseWriter, query url.Values, act func() (A, error)) error {
+// do answers a request that says all by its path, and may expect a generation.
+func do[A any](w http.ResponseWriter, r *http.Request, query url.Values, act func(Expected) (A, error)) error {
 	if err := wantNone(query); err != nil {
 		return err
 	}
-	done, err := act()
+	expected, err := expected(r)
+	if err != nil {
+		return err
+	}
+	done, err := act(expected)
+	return changed(w, done, err)
+}
+
+func changed(w http.ResponseWriter, done any, err error) error {
 	if err != nil {
 		return failure{http.StatusUnprocessableEntity, err}
 	}

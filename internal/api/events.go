@@ -1,9 +1,6 @@
 package api
 
 import (
-	"net/http"
-	"net/url"
-
 	"github.com/realmgate/realmgate/internal/events/event"
 )
 
@@ -20,8 +17,4 @@ type Sink struct {
 	Queued    int          `json:"queued"`
 	Failures  uint64       `json:"failures"` // times that something went wrong
 	Error     string       `json:"error"`    // what is wrong now; empty: nothing
-}
-
-func (h handler) events(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Events)
 }

@@ -105,6 +105,17 @@ var explainKeys = map[string]func(*ExplainRequest, string) error{
 	},
 }
 
+func explainParameters() []Parameter {
+	return []Parameter{
+		{Name: "address", Short: "Who begins the flow.", Required: true},
+		{Name: "to", Short: "A name or an address; without it every service that a flow from outside may ask for."},
+		{Name: "name", Short: "What the connection names at a web address, its SNI or Host."},
+		{Name: "protocol", Short: "Such as tcp, udp or icmp; without it the service's."},
+		{Name: "port", Short: "Without it the service's.", Integer: true},
+		{Name: "direction", Short: "Of the flow.", Values: []string{model.In.String(), model.Out.String()}},
+	}
+}
+
 // address reads an address; on which link one is makes no difference.
 func address(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
@@ -196,11 +207,11 @@ func (r *ExplainRequest) Query() url.Values {
 func (h handler) explain(w http.ResponseWriter, _ *http.Request, query url.Values) error {
 	request, err := ParseExplain(query)
 	if err != nil {
-		return failure{http.StatusBadRequest, err}
+		return failed(err)
 	}
 	explanation, err := h.gateway.Explain(request)
 	if err != nil {
-		return failure{http.StatusBadRequest, err}
+		return failed(err)
 	}
 	explanation.Steps = list(explanation.Steps)
 	return reply(w, http.StatusOK, explanation)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -64,7 +63,7 @@ func TestExplainRefusals(t *testing.T) {
 		"address=1.1.1.1&direction=any":                      `unknown direction "any": use in or out`,
 	} {
 		w := ask(t, &fakeGateway{}, http.MethodGet, "/v1/explain?"+query)
-		if got := fmt.Sprintf("%d %s", w.Code, strings.TrimSpace(w.Body.String())); got != fmt.Sprintf(`400 {"error":%q}`, want) {
+		if got := refusal(t, w); got != "400 "+want {
 			t.Errorf("%s:\n got %s\nwant %s", query, got, want)
 		}
 	}

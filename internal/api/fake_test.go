@@ -3,15 +3,20 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
 )
 
-var errBroken = errors.New("the table cannot be read")
+var (
+	errBroken = errors.New("the table cannot be read")
+	faults    = schema.Errors{{File: "a.yaml", Line: 3, Message: "no"}, {File: "a.yaml", Line: 9, Message: "never"}}
+)
 
 // fakeGateway answers from its fields. The zero value has nothing to tell.
 type fakeGateway struct {
@@ -34,7 +39,17 @@ type fakeGateway struct {
 func (g *fakeGateway) Status() (Status, error)     { return g.status, g.err }
 func (g *fakeGateway) Handover() (Handover, error) { return Handover{Sessions: len(g.sessions)}, g.err }
 
-func (g *fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
+func (g *fakeGateway) Reload(e Expected) (Reload, error) {
+	return Reload{Generation: 7, Hosts: 2}, g.check(e)
+}
+
+// check is what goes wrong with a change: generation 7 is in force.
+func (g *fakeGateway) check(e Expected) error {
+	if err := e.Check(7); err != nil {
+		return err
+	}
+	return g.err
+}
 
 func (g *fakeGateway) Pool(f Filter) ([]Binding, error) {
 	g.filter = f
@@ -51,22 +66,32 @@ func (g *fakeGateway) Listing(_ string, f Filter) (any, error) {
 	return []Name{}, g.err
 }
 
+func (g *fakeGateway) Ready(context.Context) error { return g.err }
+
+// Country knows that documentation (RFC 5737) is in Germany.
+func (g *fakeGateway) Country(a netip.Addr) string {
+	if a.Is4() {
+		return "DE"
+	}
+	return ""
+}
+
 func (g *fakeGateway) Chains() ([]Chain, error) { return g.chains, g.err }
 
 func (g *fakeGateway) InsertFunction(r ChainRequest) (ChainChange, error) {
-	return ChainChange{8, r.Chain, []string{r.Function}}, g.err
+	return ChainChange{8, r.Chain, []string{r.Function}}, g.check(r.Expected)
 }
 
 func (g *fakeGateway) RemoveFunction(r ChainRequest) (ChainChange, error) {
-	return ChainChange{8, r.Chain, []string{}}, g.err
+	return ChainChange{8, r.Chain, []string{}}, g.check(r.Expected)
 }
 
 func (g *fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
-	return ChainChange{8, r.Chain, []string{r.Function}}, g.err
+	return ChainChange{8, r.Chain, []string{r.Function}}, g.check(r.Expected)
 }
 
-func (g *fakeGateway) SaveChains() (ChainsSaved, error) {
-	return ChainsSaved{"a.yaml", []string{"web"}}, g.err
+func (g *fakeGateway) SaveChains(e Expected) (ChainsSaved, error) {
+	return ChainsSaved{"a.yaml", []string{"web"}}, g.check(e)
 }
 
 func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }
@@ -99,8 +124,10 @@ func (g *fakeGateway) Sessions(f Filter, after uint32, visit func(Session) bool)
 	for n := int(after); n < len(g.sessions); n++ {
 		s := g.sessions[n]
 		s.Number = uint32(n) + 1
-		if !visit(s) {
-			return nil
+		if f == (Filter{}) || f.MatchSession(s) {
+			if !visit(s) {
+				return nil
+			}
 		}
 	}
 	return g.err
@@ -126,6 +153,21 @@ func ask(t *testing.T, g Gateway, method, target string) *httptest.ResponseRecor
 	w := httptest.NewRecorder()
 	Handler(g, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
 	return w
+}
+
+// askLines asks for a list in lines.
+func askLines(t *testing.T, g Gateway, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
+	r.Header.Set("Accept", "application/x-ndjson")
+	w := httptest.NewRecorder()
+	Handler(g, admin).ServeHTTP(w, r)
+	return w
+}
+
+// failedLine is the last line of a stream that failed.
+func failedLine(detail string) string {
+	return fmt.Sprintf(`{"error":{"type":"about:blank","title":"Internal Server Error","status":500,"detail":%q}}`, detail)
 }
 
 func session(n int) Session {

@@ -44,6 +44,15 @@ var filterKeys = map[string]func(*Filter, string) error{
 	},
 }
 
+func filterParameters() []Parameter {
+	return []Parameter{
+		{Name: "address", Short: "Any of the entry's addresses."},
+		{Name: "host", Short: "The name of a configured host, or of one of its services."},
+		{Name: "port", Short: "Any of the entry's ports.", Integer: true},
+		{Name: "protocol", Short: "Such as tcp, udp or icmp; any is every one."},
+	}
+}
+
 // Set reads one criterion: key is address, port, protocol or host. Names may
 // lack the final dot and have capital letters.
 func (f *Filter) Set(key, value string) error {

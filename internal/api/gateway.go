@@ -18,6 +18,10 @@ type Gateway interface {
 	JailCommands
 	ListCommands
 	Status() (Status, error)
+	// Ready is nil while packets and names are served.
+	Ready(context.Context) error
+	// Country is where an address is, as ISO 3166-1 has it; empty where nobody knows.
+	Country(netip.Addr) string
 	// Sessions calls visit for each session with a number above after that the
 	// filter lets through, by their numbers, until visit returns false.
 	Sessions(filter Filter, after uint32, visit func(Session) bool) error
@@ -36,8 +40,8 @@ type Gateway interface {
 	// goroutine at a time, and visit never waits.
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
 	// Reload reads the configuration file again and puts it into force whole.
-	// An error, which reads FILE:LINE: message where it can, changes nothing.
-	Reload() (Reload, error)
+	// An error, which reads FILE:LINE: message where it can, changes nothing; a Stale says that what is expected is not in force.
+	Reload(Expected) (Reload, error)
 	// Handover has the daemon stop as soon as this is answered, and leave the data plane at work for the next one.
 	Handover() (Handover, error)
 }
@@ -71,7 +75,7 @@ type ChainCommands interface {
 	RemoveFunction(ChainRequest) (ChainChange, error)
 	MoveFunction(ChainRequest) (ChainChange, error)
 	// SaveChains writes the chains that were changed to the configuration file.
-	SaveChains() (ChainsSaved, error)
+	SaveChains(Expected) (ChainsSaved, error)
 }
 
 // EventCommands are those about events.
@@ -279,6 +283,8 @@ type ChainRequest struct {
 	Before   string `json:"before,omitempty"`
 	After    string `json:"after,omitempty"`
 	Priority *int   `json:"priority,omitempty"`
+
+	Expected Expected `json:"-"` // generation
 }
 
 // ChainChange says what a change put into force.

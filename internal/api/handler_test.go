@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -38,7 +39,8 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	for path, want := range map[string]string{"/v1/sessions": "", "/v1/pool": "[]\n", "/v1/hosts": "[]\n", "/v1/jails": "[]\n", "/v1/events": "[]\n", "/v1/lists": "[]\n", "/v1/names": "[]\n"} {
+	const none = `{"items":[]}` + "\n"
+	for path, want := range map[string]string{"/v1/sessions": none, "/v1/pool": none, "/v1/hosts": none, "/v1/jails": none, "/v1/events": none, "/v1/lists": none, "/v1/names": none} {
 		if w := ask(t, &fakeGateway{}, http.MethodGet, path); w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", path, w.Code, w.Body, want)
 		}
@@ -47,42 +49,56 @@ func TestEmptyListsAreLists(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for target, want := range map[string]string{
-		"GET /":                                    `404 404 page not found`,
-		"GET /v1/sessions/":                        `404 404 page not found`,
-		"POST /v1/status":                          `405 Method Not Allowed`,
-		"GET /v1/sessions/end":                     `405 Method Not Allowed`,
-		"POST /v1/sessions/end?hosts=a":            `400 {"error":"unknown filter \"hosts\": use address, host, port, protocol"}`,
-		"GET /v1/lists?port=1":                     `400 {"error":"unknown parameter \"port\": none is taken here"}`,
-		"GET /v1/lists/refresh":                    `405 Method Not Allowed`,
-		"POST /v1/lists/refresh":                   `400 {"error":"read the request: EOF"}`,
-		"GET /v1/reload":                           `405 Method Not Allowed`,
-		"GET /v1/handover":                         `405 Method Not Allowed`,
-		"POST /v1/handover?now":                    `400 {"error":"unknown parameter \"now\": none is taken here"}`,
-		"GET /v1/status?port=1":                    `400 {"error":"unknown parameter \"port\": none is taken here"}`,
-		"POST /v1/reload?now":                      `400 {"error":"unknown parameter \"now\": none is taken here"}`,
-		"GET /v1/pool?colour=red":                  `400 {"error":"unknown filter \"colour\": use address, host, port, protocol"}`,
-		"GET /v1/hosts?port=1&port=2":              `400 {"error":"filter \"port\" is given 2 times"}`,
-		"GET /v1/drops?port=65536":                 `400 {"error":"\"65536\" is not a port: use 1 to 65535"}`,
-		"GET /v1/capture":                          `400 {"error":"the parameter chain is missing"}`,
-		"GET /v1/capture?chain=a&chain=b":          `400 {"error":"parameter \"chain\" is given 2 times"}`,
-		"GET /v1/capture?chain=a&snap=0":           `400 {"error":"snap \"0\": use 1 to 65535 bytes"}`,
-		"GET /v1/capture?chain=a&snap=1e3":         `400 {"error":"snap \"1e3\": use 1 to 65535 bytes"}`,
-		"GET /v1/capture?chain=a&port=80":          `400 {"error":"unknown parameter \"port\": use chain, function, snap"}`,
-		"GET /v1/sessions?port=0":                  `400 {"error":"\"0\" is not a port: use 1 to 65535"}`,
-		"GET /v1/sessions?port=-1":                 `400 {"error":"\"-1\" is not a port: use 1 to 65535"}`,
-		"GET /v1/sessions?address=10.0.0.256":      `400 {"error":"\"10.0.0.256\" is not an IP address"}`,
-		"GET /v1/sessions?protocol=ah":             `400 {"error":"unknown protocol \"ah\": use tcp, udp, icmp, ipip, dccp, 6in4, gre, esp, sctp, udplite or any"}`,
-		"GET /v1/sessions?host=a..b":               `400 {"error":"name \"a..b\" has a label that is not 1 to 63 octets long"}`,
-		"GET /v1/sessions?%zz":                     `400 {"error":"read the query: invalid URL escape \"%zz\""}`,
-		"GET /v1/sessions?a=1;b=2":                 `400 {"error":"read the query: invalid semicolon separator in query"}`,
-		"DELETE /v1/sessions?address=192.168.0.01": `405 Method Not Allowed`,
+		"GET /":                                    `404 there is no / in version devel`,
+		"GET /v1/sessions/":                        `404 there is no /v1/sessions/ in version devel`,
+		"POST /v1/status":                          `405 /v1/status is asked by GET, not by POST`,
+		"GET /v1/sessions/end":                     `405 /v1/sessions/end is asked by POST, not by GET`,
+		"POST /v1/sessions/end?hosts=a":            `400 unknown filter "hosts": use address, host, port, protocol`,
+		"GET /v1/lists?port=1":                     `400 unknown parameter "port": none is taken here`,
+		"GET /v1/lists/refresh":                    `405 /v1/lists/refresh is asked by POST, not by GET`,
+		"POST /v1/lists/refresh":                   `400 read the request: EOF`,
+		"GET /v1/reload":                           `405 /v1/reload is asked by POST, not by GET`,
+		"GET /v1/handover":                         `405 /v1/handover is asked by POST, not by GET`,
+		"POST /v1/handover?now":                    `400 unknown parameter "now": none is taken here`,
+		"GET /v1/status?port=1":                    `400 unknown parameter "port": none is taken here`,
+		"POST /v1/reload?now":                      `400 unknown parameter "now": none is taken here`,
+		"GET /v1/pool?colour=red":                  `400 unknown filter "colour": use address, host, port, protocol`,
+		"GET /v1/hosts?port=1&port=2":              `400 filter "port" is given 2 times`,
+		"GET /v1/drops?port=65536":                 `400 "65536" is not a port: use 1 to 65535`,
+		"GET /v1/capture":                          `400 the parameter chain is missing`,
+		"GET /v1/capture?chain=a&chain=b":          `400 parameter "chain" is given 2 times`,
+		"GET /v1/capture?chain=a&snap=0":           `400 snap "0": use 1 to 65535 bytes`,
+		"GET /v1/capture?chain=a&snap=1e3":         `400 snap "1e3": use 1 to 65535 bytes`,
+		"GET /v1/capture?chain=a&port=80":          `400 unknown parameter "port": use chain, function, snap`,
+		"GET /v1/sessions?port=0":                  `400 "0" is not a port: use 1 to 65535`,
+		"GET /v1/sessions?port=-1":                 `400 "-1" is not a port: use 1 to 65535`,
+		"GET /v1/sessions?address=10.0.0.256":      `400 "10.0.0.256" is not an IP address`,
+		"GET /v1/sessions?protocol=ah":             `400 unknown protocol "ah": use tcp, udp, icmp, ipip, dccp, 6in4, gre, esp, sctp, udplite or any`,
+		"GET /v1/sessions?host=a..b":               `400 name "a..b" has a label that is not 1 to 63 octets long`,
+		"GET /v1/sessions?%zz":                     `400 read the query: invalid URL escape "%zz"`,
+		"GET /v1/sessions?a=1;b=2":                 `400 read the query: invalid semicolon separator in query`,
+		"DELETE /v1/sessions?address=192.168.0.01": `405 /v1/sessions is asked by GET, not by DELETE`,
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := ask(t, &fakeGateway{}, method, path)
-		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+		if got := refusal(t, w); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
 		}
 	}
+}
+
+// refusal is the status of a problem, and what it says and advises.
+func refusal(t *testing.T, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	var p Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Header().Get("Content-Type") != "application/problem+json" || p.Status != w.Code || p.Title == "" {
+		t.Errorf("no problem: %v, %s %q, %+v", err, w.Header(), w.Body, p)
+	}
+	text := fmt.Sprint(w.Code, " ", p.Detail)
+	if p.Remedy != "" {
+		text += ": " + p.Remedy
+	}
+	return text
 }
 
 // A request that cannot be meant is refused before the gateway sees it.
@@ -91,22 +107,26 @@ func TestChainRequests(t *testing.T) {
 	for target, want := range map[string]string{
 		"insert " + a + `}`:                          "200 " + f,
 		"insert " + a + `,"priority":0}`:             "200 " + f,
-		"insert " + a + `,"priority":0,"after":"b"}`: `400 {"error":"a function has one place: give one of before, after and priority"}`,
-		"insert " + a + `,"prio":0}`:                 `400 {"error":"read the request: json: unknown field \"prio\""}`,
-		"insert ":                                    `400 {"error":"read the request: EOF"}`,
-		"insert?now=1 " + a + `}`:                    `400 {"error":"unknown parameter \"now\": none is taken here"}`,
+		"insert " + a + `,"priority":0,"after":"b"}`: `400 a function has one place: give one of before, after and priority`,
+		"insert " + a + `,"prio":0}`:                 `400 read the request: json: unknown field "prio"`,
+		"insert ":                                    `400 read the request: EOF`,
+		"insert?now=1 " + a + `}`:                    `400 unknown parameter "now": none is taken here`,
 		"move " + a + `,"before":"b"}`:               "200 " + f,
-		"move " + a + `}`:                            `400 {"error":"say where to: by before, after or priority"}`,
-		"move " + a + `,"before":"b","after":"b"}`:   `400 {"error":"a function has one place: give one of before, after and priority"}`,
+		"move " + a + `}`:                            `400 say where to: by before, after or priority`,
+		"move " + a + `,"before":"b","after":"b"}`:   `400 a function has one place: give one of before, after and priority`,
 		"remove " + a + `}`:                          `200 {"generation":8,"chain":"web","functions":[]}`,
-		"remove " + a + `,"after":"b"}`:              `400 {"error":"what is removed has no place: leave before, after and priority out"}`,
+		"remove " + a + `,"after":"b"}`:              `400 what is removed has no place: leave before, after and priority out`,
 		"save ":                                      `200 {"config":"a.yaml","chains":["web"]}`,
-		"save?now=1 ":                                `400 {"error":"unknown parameter \"now\": none is taken here"}`,
+		"save?now=1 ":                                `400 unknown parameter "now": none is taken here`,
 	} {
 		path, body, _ := strings.Cut(target, " ")
 		w := httptest.NewRecorder()
 		Handler(&fakeGateway{}, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
-		if got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String())); got != want {
+		got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
+		if w.Code != http.StatusOK {
+			got = refusal(t, w)
+		}
+		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
 		}
 	}
@@ -119,8 +139,8 @@ func TestGatewayErrors(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		w := ask(t, g, method, path)
-		if w.Code != status || w.Body.String() != `{"error":"a.yaml:3: no\na.yaml:9: never"}`+"\n" {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		if got, want := refusal(t, w), fmt.Sprint(status, " a.yaml:3: no\na.yaml:9: never"); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
 		}
 	}
 }
@@ -128,8 +148,8 @@ func TestGatewayErrors(t *testing.T) {
 // Who ends sessions learns how many ended before it failed.
 func TestEndingFailsInTheMiddle(t *testing.T) {
 	w := ask(t, &fakeGateway{err: errBroken, sessions: []Session{session(1)}}, http.MethodPost, "/v1/sessions/end")
-	if want := `{"error":"1 sessions were ended, and then: the table cannot be read"}`; w.Code != 500 || strings.TrimSpace(w.Body.String()) != want {
-		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+	if got := refusal(t, w); got != "500 1 sessions were ended, and then: the table cannot be read" {
+		t.Error(got)
 	}
 }
 
@@ -162,9 +182,9 @@ func TestSessionsFailInTheMiddle(t *testing.T) {
 	for i := range 1000 {
 		g.sessions = append(g.sessions, session(i+1))
 	}
-	w := ask(t, g, http.MethodGet, "/v1/sessions")
+	w := askLines(t, g, "/v1/sessions")
 	lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n")
-	if w.Code != http.StatusOK || len(lines) != 1001 || lines[1000] != `{"error":"the table cannot be read"}` {
+	if w.Code != http.StatusOK || len(lines) != 1001 || lines[1000] != failedLine("the table cannot be read") {
 		t.Errorf("%d, %d lines, the last %q", w.Code, len(lines), lines[len(lines)-1])
 	}
 }
@@ -172,7 +192,7 @@ func TestSessionsFailInTheMiddle(t *testing.T) {
 func TestSessionThatIsNoJSON(t *testing.T) {
 	bad := session(2)
 	bad.Age = math.NaN()
-	w := ask(t, &fakeGateway{sessions: []Session{session(1), bad, session(3)}}, http.MethodGet, "/v1/sessions")
+	w := askLines(t, &fakeGateway{sessions: []Session{session(1), bad, session(3)}}, "/v1/sessions")
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "NaN") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -203,7 +223,7 @@ func TestDropsNeverWait(t *testing.T) {
 	}
 	Handler(g, admin).ServeHTTP(w, r)
 	lines := strings.Split(strings.TrimSpace(w.text.String()), "\n")
-	if last := lines[len(lines)-1]; last != `{"error":"listen for drops: the table cannot be read"}` {
+	if last := lines[len(lines)-1]; last != failedLine("listen for drops: the table cannot be read") {
 		t.Errorf("last line %q", last)
 	}
 	// The writer may hold a buffer's worth besides the queue.

@@ -1,9 +1,6 @@
 package api
 
-import (
-	"net/http"
-	"net/url"
-)
+import ()
 
 // Jail is a log that is watched, and what was done since it is.
 type Jail struct {
@@ -19,8 +16,4 @@ type Jail struct {
 	Ends      uint64   `json:"ends"`       // of the command
 	Error     string   `json:"error"`      // what is wrong now; empty: nothing
 	Stderr    string   `json:"stderr"`     // last line of the command's standard error
-}
-
-func (h handler) jails(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Jails)
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"net/url"
 	"reflect"
 )
@@ -14,7 +13,8 @@ type Listing struct {
 	Short   string // what the command does
 	Long    string
 	Example string
-	Row     any // a zero value
+	Row     any      // a zero value
+	Key     []string // the fields, by their names in JSON, that tell rows apart
 }
 
 // Listings are all of them, in the order of the help.
@@ -22,30 +22,18 @@ func Listings() []Listing {
 	return []Listing{Names, WebHosts}
 }
 
-// Rows returns an empty slice of the rows' type, to decode JSON into.
+// Rows returns an empty slice of the rows' type.
 func (l Listing) Rows() reflect.Value {
 	return reflect.New(reflect.SliceOf(reflect.TypeOf(l.Row)))
 }
 
-// withListings adds a route for each.
-func withListings(routes map[string]endpoint) map[string]endpoint {
-	for _, l := range Listings() {
-		routes["GET /v1/"+l.Name] = listing(l)
-	}
-	return routes
-}
-
 // listing answers with the rows that a filter lets through.
 func listing(l Listing) endpoint {
-	return func(h handler, w http.ResponseWriter, _ *http.Request, query url.Values) error {
+	return paged(func(g Gateway, query url.Values) (any, error) {
 		filter, err := wantFilter(query)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rows, err := h.gateway.Listing(l.Name, filter)
-		if err != nil {
-			return err
-		}
-		return reply(w, http.StatusOK, rows)
-	}
+		return g.Listing(l.Name, filter)
+	}, l.Key, false)
 }

@@ -34,10 +34,6 @@ type ListChange struct {
 	Lists int `json:"lists"`
 }
 
-func (h handler) lists(w http.ResponseWriter, _ *http.Request, query url.Values) error {
-	return listAll(w, query, h.gateway.Lists)
-}
-
 func (h handler) refreshLists(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return change(w, r, query, validLists, h.gateway.RefreshLists)
 }

@@ -33,7 +33,7 @@ The last asker is as a rule a resolver. Questions that no address is due to, suc
 those for other types and for web names, are not counted here.`,
 	Example: `  realmgate names
   realmgate names --host www.hosta.foo.example.`,
-	Row: Name{},
+	Row: Name{}, Key: []string{"service", "address"},
 }
 
 // SortNames puts names of several lists into an order by service.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os/user"
 	"slices"
 	"strconv"
@@ -26,28 +27,6 @@ func (r Role) String() string { return roleNames[r] }
 
 // Group is the group of the machine whose members have the role.
 func (r Role) Group() string { return "realmgate-" + r.String() }
-
-// least are the roles that requests take, if it is not Read for GET and Admin for POST.
-var least = map[string]Role{
-	"GET /v1/drops":          Operate,
-	"GET /v1/explain":        Operate,
-	"GET /v1/capture":        Admin,
-	"POST /v1/reload":        Operate,
-	"POST /v1/bans/add":      Operate,
-	"POST /v1/bans/remove":   Operate,
-	"POST /v1/lists/refresh": Operate,
-	"POST /v1/sessions/end":  Operate,
-}
-
-func leastOf(pattern string) Role {
-	if r, given := least[pattern]; given {
-		return r
-	}
-	if pattern[:4] == "GET " {
-		return Read
-	}
-	return Admin
-}
 
 // Access says by their groups which roles users have. Root has all of them, and so has the gateway's own user.
 type Access map[uint32]Role
@@ -81,6 +60,13 @@ func (a Access) role(groups []uint32) Role {
 	return highest
 }
 
+// roleError is why a role is not enough.
+type roleError struct{ have, want Role }
+
+func (r roleError) Error() string {
+	return fmt.Sprintf("this takes the role %s, and you have %s", r.want, r.have)
+}
+
 // refuse says what to do to be let in.
 func refuse(have, want Role) error {
 	groups := []string{}
@@ -88,7 +74,7 @@ func refuse(have, want Role) error {
 		groups = append(groups, r.Group())
 	}
 	slices.Sort(groups)
-	return fmt.Errorf("this takes the role %s, and you have %s: ask as root, or as a member of %s", want, have, orList(groups))
+	return failure{http.StatusForbidden, WithRemedy(roleError{have, want}, "ask as root, or as a member of "+orList(groups))}
 }
 
 func orList(words []string) string {

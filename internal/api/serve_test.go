@@ -42,7 +42,7 @@ func TestServeStops(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	stop()
-	if rest, err := io.ReadAll(lines); err != nil || string(rest) != `{"error":"the gateway is stopping"}`+"\n" {
+	if rest, err := io.ReadAll(lines); err != nil || string(rest) != failedLine("the gateway is stopping")+"\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
 	if err := <-served; err != nil {

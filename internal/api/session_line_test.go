@@ -2,11 +2,8 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -75,43 +72,6 @@ func TestSessionLines(t *testing.T) {
 	}
 	if fast < 1000 {
 		t.Errorf("%d of 50,000 were read without encoding/json", fast)
-	}
-}
-
-// Pages: each session is on one, in order, and the last says so by saying nothing.
-func TestSessionPages(t *testing.T) {
-	g := &fakeGateway{}
-	for i := range 10 {
-		g.sessions = append(g.sessions, session(i+1))
-	}
-	for query, want := range map[string]string{
-		"":                 "1 2 3 4 5 6 7 8 9 10",
-		"?limit=4":         "1 2 3 4 next=4",
-		"?limit=4&after=4": "5 6 7 8 next=8",
-		"?limit=4&after=8": "9 10",
-		"?limit=10":        "1 2 3 4 5 6 7 8 9 10",
-		"?after=9":         "10",
-		"?after=10":        "",
-	} {
-		var got []string
-		w := ask(t, g, http.MethodGet, "/v1/sessions"+query)
-		for line := range strings.Lines(w.Body.String()) {
-			var s Session
-			var more More
-			if json.Unmarshal([]byte(line), &more) == nil && more.Next != 0 {
-				got = append(got, fmt.Sprint("next=", more.Next))
-			} else if s.ReadLine([]byte(strings.TrimSpace(line))) {
-				got = append(got, fmt.Sprint(s.Private.Port()))
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, want %s", query, got, want)
-		}
-	}
-	for _, query := range []string{"limit=0", "limit=-1", "limit=x", "after=0", "after=4294967296", "limit=1&limit=2"} {
-		if w := ask(t, g, http.MethodGet, "/v1/sessions?"+query); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d", query, w.Code)
-		}
 	}
 }
 

@@ -110,7 +110,7 @@ func (s *stream) finish(err error) error {
 		return err
 	}
 	if err != nil {
-		line, _ := json.Marshal(Error{err.Error()}) // a struct of one string always can be
+		line, _ := json.Marshal(Failed{problemOf(err)}) // strings and numbers always can be
 		_, _ = s.buffer.Write(append(line, '\n'))
 	}
 	if s.buffer.Flush() == nil && !s.sent {
@@ -118,27 +118,6 @@ func (s *stream) finish(err error) error {
 	}
 	_ = s.conn.SetWriteDeadline(time.Time{}) // the connection may serve again
 	return nil
-}
-
-func (h handler) sessions(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	page, err := takePage(query)
-	if err != nil {
-		return failure{http.StatusBadRequest, err}
-	}
-	filter, err := wantFilter(query)
-	if err != nil {
-		return err
-	}
-	s := newStream(w, r)
-	last := page.After
-	return s.finish(h.gateway.Sessions(filter, page.After, func(session Session) bool {
-		if page.Limit > 0 && s.lines == page.Limit { // there is one more, for the next page
-			s.add(More{last})
-			return false
-		}
-		last = session.Number
-		return s.addSession(&session)
-	}))
 }
 
 // drops never makes the gateway wait: what a slow client does not take in time

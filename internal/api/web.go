@@ -42,7 +42,7 @@ certificates cover each other's names are at different web addresses, as far as
 there are enough.`,
 	Example: `  realmgate web
   realmgate web --address 198.18.0.80`,
-	Row: WebHost{},
+	Row: WebHost{}, Key: []string{"host"},
 }
 
 // MatchWebHost reports whether h is let through: by its addresses or its name, and by one port as MatchBinding.

@@ -49,10 +49,10 @@ func wants(r api.CaptureRequest, f settings.Function) bool {
 func canCapture(chains []settings.Chain, r api.CaptureRequest) error {
 	i := slices.IndexFunc(chains, func(ch settings.Chain) bool { return ch.Name == r.Chain })
 	if r.Chain == model.ProtectionName {
-		return api.Absent("the protection copies no packets: add {use: mirror} to a chain")
+		return api.WithRemedy(api.Absent("the protection copies no packets"), "add {use: mirror} to a chain")
 	}
 	if i < 0 {
-		return api.Absent(fmt.Sprintf("there is no chain %q: see realmgate chain list", r.Chain))
+		return api.WithRemedy(api.Absent(fmt.Sprintf("there is no chain %q", r.Chain)), "see realmgate chain list")
 	}
 	functions := chains[i].Functions
 	if slices.ContainsFunc(functions, func(f settings.Function) bool { return wants(r, f) }) {
@@ -65,7 +65,7 @@ func canCapture(chains []settings.Chain, r api.CaptureRequest) error {
 		}
 	}
 	if len(able) == 0 {
-		return api.Absent(fmt.Sprintf("no function of chain %s copies packets: add {use: mirror} to it, and reload", r.Chain))
+		return api.WithRemedy(api.Absent(fmt.Sprintf("no function of chain %s copies packets", r.Chain)), "add {use: mirror} to it, and reload")
 	}
 	return api.Absent(fmt.Sprintf("chain %s has no function %q that copies packets: it has %s", r.Chain, r.Function, strings.Join(able, ", ")))
 }

@@ -13,7 +13,7 @@ import (
 
 // InsertFunction puts a function into a chain.
 func (s *Service) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
-	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
+	return s.change(r, func(d *config.Document) (*config.Document, error) {
 		next, _, err := d.Insert(r.Chain, []byte(r.Function), placeOf(r))
 		return next, err
 	})
@@ -21,12 +21,12 @@ func (s *Service) InsertFunction(r api.ChainRequest) (api.ChainChange, error) {
 
 // RemoveFunction takes a function out of a chain.
 func (s *Service) RemoveFunction(r api.ChainRequest) (api.ChainChange, error) {
-	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) { return d.Remove(r.Chain, r.Function) })
+	return s.change(r, func(d *config.Document) (*config.Document, error) { return d.Remove(r.Chain, r.Function) })
 }
 
 // MoveFunction puts a function of a chain to another place.
 func (s *Service) MoveFunction(r api.ChainRequest) (api.ChainChange, error) {
-	return s.change(r.Chain, func(d *config.Document) (*config.Document, error) {
+	return s.change(r, func(d *config.Document) (*config.Document, error) {
 		return d.Move(r.Chain, r.Function, placeOf(r))
 	})
 }
@@ -37,10 +37,14 @@ func placeOf(r api.ChainRequest) config.Place {
 
 // change edits what is in force, not the file, and puts it into force as a reload
 // would.
-func (s *Service) change(chain string, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
+func (s *Service) change(r api.ChainRequest, edit func(*config.Document) (*config.Document, error)) (api.ChainChange, error) {
 	s.options.Changing.Lock()
 	defer s.options.Changing.Unlock()
-	d, err := edit(s.options.InForce().Document)
+	before := s.options.InForce()
+	if err := r.Expected.Check(before.Generation); err != nil {
+		return api.ChainChange{}, err
+	}
+	d, err := edit(before.Document)
 	if err == nil {
 		err = s.options.Put(d)
 	}
@@ -48,23 +52,26 @@ func (s *Service) change(chain string, edit func(*config.Document) (*config.Docu
 		return api.ChainChange{}, err
 	}
 	v := s.options.InForce()
-	done := api.ChainChange{Generation: v.Generation, Chain: chain, Functions: []string{}}
-	ch, _ := v.Document.Config.Chain(chain)
+	done := api.ChainChange{Generation: v.Generation, Chain: r.Chain, Functions: []string{}}
+	ch, _ := v.Document.Config.Chain(r.Chain)
 	for _, f := range ch.Functions {
 		done.Functions = append(done.Functions, f.Name)
 	}
-	s.options.Events.Emit(event.ChainChanged{Chain: chain, Functions: done.Functions, Generation: v.Generation})
-	s.options.Log.Info("chain changed", "chain", chain, "functions", done.Functions, "generation", v.Generation)
+	s.options.Events.Emit(event.ChainChanged{Chain: r.Chain, Functions: done.Functions, Generation: v.Generation})
+	s.options.Log.Info("chain changed", "chain", r.Chain, "functions", done.Functions, "generation", v.Generation)
 	return done, nil
 }
 
 // SaveChains writes the functions of the chains that commands changed. The file may have changed since it was read, but
 // not in the functions that are to be written.
-func (s *Service) SaveChains() (api.ChainsSaved, error) {
+func (s *Service) SaveChains(expected api.Expected) (api.ChainsSaved, error) {
 	s.options.Changing.Lock()
 	defer s.options.Changing.Unlock()
 	v := s.options.InForce()
 	done := api.ChainsSaved{Config: s.options.File, Chains: []string{}}
+	if err := expected.Check(v.Generation); err != nil {
+		return done, err
+	}
 	file, err := config.Read(s.options.File)
 	if err != nil {
 		return done, err

@@ -25,7 +25,7 @@ import (
 type fakeDaemon struct {
 	status    client.Status
 	sessions  []client.Session
-	next      uint32 // sessions that follow
+	next      string // the cursor of sessions that follow
 	pool      []client.Binding
 	hosts     []client.Host
 	chains    []client.Chain
@@ -55,26 +55,26 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusUnprocessableEntity
 		}
 		w.WriteHeader(status)
-		write(w, map[string]string{"error": d.refusal})
+		write(w, api.Problem{Status: status, Detail: d.refusal})
 		return
 	}
 	switch r.URL.Path {
 	case "/v1/status":
 		write(w, d.status)
 	case "/v1/pool":
-		write(w, d.pool)
+		stream(w, d.pool)
 	case "/v1/hosts":
-		write(w, d.hosts)
+		stream(w, d.hosts)
 	case "/v1/names":
-		write(w, d.names)
+		stream(w, d.names)
 	case "/v1/web":
-		write(w, d.web)
+		stream(w, d.web)
 	case "/v1/bans":
-		write(w, d.bans)
+		stream(w, d.bans)
 	case "/v1/events":
-		write(w, d.sinks)
+		stream(w, d.sinks)
 	case "/v1/jails":
-		write(w, d.jails)
+		stream(w, d.jails)
 	case "/v1/bans/add":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -88,7 +88,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
 	case "/v1/lists":
-		write(w, d.lists)
+		stream(w, d.lists)
 	case "/v1/lists/refresh":
 		var asked client.ListRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -99,7 +99,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/explain":
 		write(w, d.explained)
 	case "/v1/chains":
-		write(w, d.chains)
+		stream(w, d.chains)
 	case "/v1/chains/insert", "/v1/chains/move", "/v1/chains/remove":
 		var asked client.ChainRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -125,8 +125,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})
 	case "/v1/sessions":
 		stream(w, d.sessions)
-		if d.next != 0 {
-			write(w, map[string]uint32{"next": d.next})
+		if d.next != "" {
+			write(w, api.More{Next: d.next})
 		}
 	case "/v1/drops":
 		stream(w, d.drops)
@@ -136,7 +136,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.stay(w, r)
 	}
 	if d.breaks {
-		write(w, map[string]string{"error": "the gateway is stopping"})
+		write(w, api.Failed{Error: api.Problem{Detail: "the gateway is stopping"}})
 	}
 }
 

@@ -230,16 +230,23 @@ func TestSessionGroups(t *testing.T) {
 func TestSessionPages(t *testing.T) {
 	whole := execute(t.Context(), "sessions", "--socket", populated().serve(t))
 	d := populated()
-	d.next = 2417
+	d.next = "MjQxNw"
 	for _, output := range []string{"table", "json"} {
-		r := execute(t.Context(), "sessions", "-o", output, "--limit", "3", "--after", "7", "--socket", d.serve(t))
-		if r.code != exitOK || r.stderr != "there are more: --limit 3 --after 2417\n" || output == "table" && r.stdout != whole.stdout {
+		r := execute(t.Context(), "sessions", "-o", output, "--limit", "3", "--cursor", "Nw", "--socket", d.serve(t))
+		if r.code != exitOK || r.stderr != "there are more: add --cursor MjQxNw\n" || output == "table" && r.stdout != whole.stdout {
 			t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
 		}
-		if got := d.asked(t); got != "/v1/sessions?after=7&limit=3" {
+		if got := d.asked(t); got != "/v1/sessions?cursor=Nw&limit=3" {
 			t.Errorf("asked for %s", got)
 		}
 		d.queries = nil
+	}
+	d.sessions[0], d.sessions[1] = d.sessions[1], d.sessions[0]
+	if r := execute(t.Context(), "sessions", "--sort", "-age", "--socket", d.serve(t)); r.code != exitOK || r.stdout == whole.stdout {
+		t.Errorf("a list that came sorted was sorted again: %d\n%s", r.code, r.stdout)
+	}
+	if got := d.asked(t); got != "/v1/sessions?sort=-age" {
+		t.Errorf("asked for %s", got)
 	}
 	if r := execute(t.Context(), "sessions", "--limit", "-1", "--socket", d.serve(t)); r.code == exitOK {
 		t.Error("a limit of -1 is taken")

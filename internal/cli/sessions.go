@@ -32,18 +32,20 @@ host of ours), pool (somebody outside who asked for NAME) or mapping (somebody
 outside whom a mapping lets in). IDLE is the time since the last packet.
 
 The table is sorted by private address, in groups of 50,000 sessions; the JSON
-array is not sorted. On a terminal the table is the first 1,000 sessions, and
-the command that prints the next ones.`,
+array is not sorted. With --sort both are, and have 10,000 sessions at most. On a
+terminal the table is the first 1,000. Where there are more, the last line says
+what to add to see them.`,
 		Example: `  realmgate sessions --host www.hosta.foo.example
   realmgate sessions --protocol tcp --port 80
-  realmgate sessions --limit 100 --after 2417
+  realmgate sessions --sort -idle --limit 20
   realmgate sessions -o json | jq length`,
 		Args: cobra.NoArgs,
 	}
 	output, filter := outputFlag(command), filterFlags(command)
 	var page client.Page
 	command.Flags().IntVar(&page.Limit, "limit", 0, "at most `N` sessions; 0: all")
-	command.Flags().Uint32Var(&page.After, "after", 0, "those after the `NUMBER` that a page ended with")
+	command.Flags().StringVar(&page.Sort, "sort", "", "by `FIELD` of the JSON; -FIELD: the greatest first")
+	command.Flags().StringVar(&page.Cursor, "cursor", "", "the page after the one that ended with `CURSOR`")
 	command.RunE = does(func(ctx context.Context) error {
 		if page.Limit < 0 {
 			return usageError("--limit: use 0 or more")
@@ -56,8 +58,8 @@ the command that prints the next ones.`,
 			list = a.sessionArray
 		}
 		next, err := list(ctx, *filter, page)
-		if err == nil && next != 0 {
-			_, _ = fmt.Fprintf(a.stderr, "there are more: --limit %d --after %d\n", page.Limit, next)
+		if err == nil && next != "" {
+			_, _ = fmt.Fprintf(a.stderr, "there are more: add --cursor %s\n", next)
 		}
 		return err
 	})
@@ -65,7 +67,7 @@ the command that prints the next ones.`,
 	return command
 }
 
-func (a *app) sessionArray(ctx context.Context, filter client.Filter, page client.Page) (uint32, error) {
+func (a *app) sessionArray(ctx context.Context, filter client.Filter, page client.Page) (string, error) {
 	array := newJSONArray(a.stdout)
 	var line []byte
 	var failed error
@@ -76,13 +78,13 @@ func (a *app) sessionArray(ctx context.Context, filter client.Filter, page clien
 		return failed == nil
 	})
 	if err := cmp.Or(err, failed); err != nil {
-		return 0, err
+		return "", err
 	}
 	return next, array.end()
 }
 
 // sessionTable reads a group of sessions while the one before is printed.
-func (a *app) sessionTable(ctx context.Context, filter client.Filter, page client.Page) (uint32, error) {
+func (a *app) sessionTable(ctx context.Context, filter client.Filter, page client.Page) (string, error) {
 	var group, spare []client.Session
 	var failed error
 	var printing chan error
@@ -96,7 +98,9 @@ func (a *app) sessionTable(ctx context.Context, filter client.Filter, page clien
 			return
 		}
 		printing = make(chan error, 1)
-		go func(group []client.Session, printed chan<- error) { printed <- a.writeSessions(group) }(group, printing)
+		go func(group []client.Session, printed chan<- error) {
+			printed <- a.writeSessions(group, page.Sort != "")
+		}(group, printing)
 		group, spare = spare[:0], group
 	}
 	next, err := a.client().SessionPage(ctx, filter, page, func(s *client.Session) bool {
@@ -148,12 +152,14 @@ func sessionKey(s *client.Session) uint64 {
 	return 1<<56 | uint64(binary.BigEndian.Uint32(octets[:]))<<24 | uint64(s.Protocol)<<16 | uint64(s.Private.Port())
 }
 
-func (a *app) writeSessions(sessions []client.Session) error {
+func (a *app) writeSessions(sessions []client.Session, sorted bool) error {
 	order := make([]sessionOrder, len(sessions))
 	for i := range sessions {
 		order[i] = sessionOrder{sessionKey(&sessions[i]), &sessions[i]}
 	}
-	slices.SortFunc(order, sessionOrder.compare)
+	if !sorted {
+		slices.SortFunc(order, sessionOrder.compare)
+	}
 	t := newTable("PROTOCOL", "PRIVATE", "EXTERNAL", "REMOTE", "STATE", "ORIGIN", ">AGE", ">IDLE", "NAME")
 	for _, o := range order {
 		s := o.this

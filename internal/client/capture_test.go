@@ -24,7 +24,7 @@ func TestCapture(t *testing.T) {
 	}
 	var e *Error
 	if err := c.Capture(t.Context(), CaptureRequest{Chain: "a", Snap: 1}, func() { started++ }, nil); !errors.As(err, &e) ||
-		e.Status != http.StatusNotFound || e.Message != "another request" || started != 1 {
+		e.Status != http.StatusNotFound || e.Detail != "another request" || started != 1 {
 		t.Errorf("what is absent: %v, started %d times", err, started)
 	}
 }

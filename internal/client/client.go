@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"time"
 )
 
@@ -69,46 +70,48 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 
 // Pool returns which service has which address.
 func (c *Client) Pool(ctx context.Context, f Filter) ([]Binding, error) {
-	return fetch[[]Binding](ctx, c, http.MethodGet, "/v1/pool", f.Query())
+	return list[Binding](ctx, c, "/v1/pool", f.Query())
 }
 
 // Hosts returns the hosts of the private realm.
 func (c *Client) Hosts(ctx context.Context, f Filter) ([]Host, error) {
-	return fetch[[]Host](ctx, c, http.MethodGet, "/v1/hosts", f.Query())
+	return list[Host](ctx, c, "/v1/hosts", f.Query())
 }
 
 // Listing fills rows, a pointer to a slice, with those of one of Listings.
 func (c *Client) Listing(ctx context.Context, l Listing, f Filter, rows any) error {
-	response, err := c.ask(ctx, http.MethodGet, "/v1/"+l.Name, f.Query())
-	if err != nil {
-		return err
-	}
-	return decodeInto(ctx, c, response, rows)
+	all := reflect.ValueOf(rows).Elem()
+	return c.lines(ctx, "/v1/"+l.Name, f.Query(), func() {}, func(line []byte) (bool, error) {
+		row := reflect.New(all.Type().Elem())
+		err := json.Unmarshal(line, row.Interface())
+		all.Set(reflect.Append(all, row.Elem()))
+		return true, err
+	})
 }
 
 // Chains returns the chains in force.
 func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
-	return fetch[[]Chain](ctx, c, http.MethodGet, "/v1/chains", nil)
+	return list[Chain](ctx, c, "/v1/chains", nil)
 }
 
-// Bans returns the bans in force, in no order.
+// Bans returns the bans in force, by their prefixes.
 func (c *Client) Bans(ctx context.Context) ([]Ban, error) {
-	return fetch[[]Ban](ctx, c, http.MethodGet, "/v1/bans", nil)
+	return list[Ban](ctx, c, "/v1/bans", nil)
 }
 
 // Jails returns the logs that are watched, in the order of the configuration.
 func (c *Client) Jails(ctx context.Context) ([]Jail, error) {
-	return fetch[[]Jail](ctx, c, http.MethodGet, "/v1/jails", nil)
+	return list[Jail](ctx, c, "/v1/jails", nil)
 }
 
 // Events returns the sinks of events, in the order of the configuration.
 func (c *Client) Events(ctx context.Context) ([]Sink, error) {
-	return fetch[[]Sink](ctx, c, http.MethodGet, "/v1/events", nil)
+	return list[Sink](ctx, c, "/v1/events", nil)
 }
 
 // Lists returns the lists of addresses that are fetched, in the order of the file.
 func (c *Client) Lists(ctx context.Context) ([]List, error) {
-	return fetch[[]List](ctx, c, http.MethodGet, "/v1/lists", nil)
+	return list[List](ctx, c, "/v1/lists", nil)
 }
 
 // RefreshLists makes the gateway fetch lists now, and returns how many.
@@ -166,6 +169,19 @@ func live[T any](ctx context.Context, c *Client, path string, query url.Values, 
 	return err
 }
 
+// list asks for all rows of a list.
+func list[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	rows := []T{}
+	err := follow(ctx, c, path, query, func() {}, func(row T) bool {
+		rows = append(rows, row)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
 // fetch asks for one JSON value.
 func fetch[T any](ctx context.Context, c *Client, method, path string, query url.Values) (T, error) {
 	response, err := c.ask(ctx, method, path, query)
@@ -192,19 +208,14 @@ func post[A any](ctx context.Context, c *Client, path string, request any) (A, e
 
 // decode reads an answer of one JSON value.
 func decode[T any](ctx context.Context, c *Client, response *http.Response) (value T, err error) {
-	return value, decodeInto(ctx, c, response, &value)
-}
-
-// decodeInto is decode into what value points to.
-func decodeInto(ctx context.Context, c *Client, response *http.Response, value any) error {
 	defer func() { _ = response.Body.Close() }() // only read
-	if err := json.NewDecoder(response.Body).Decode(value); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&value); err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return value, ctx.Err()
 		}
-		return c.broken(err)
+		return value, c.broken(err)
 	}
-	return nil
+	return value, nil
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
@@ -218,6 +229,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, fmt.Errorf("ask for %s: %w", path, err)
 	}
+	request.Header.Set("Accept", "application/x-ndjson, application/json, application/problem+json") // lists come whole, in lines
 	response, err := c.http.Do(request)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -230,10 +242,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	defer func() { _ = response.Body.Close() }() // only read
 	var e Error
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxLine)).Decode(&e); err != nil || e.Message == "" {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxLine)).Decode(&e); err != nil || e.Detail == "" {
 		return nil, fmt.Errorf("%s answers with status %d and no reason: is that a gateway of this version?", c.socket, response.StatusCode)
 	}
-	e.Status = response.StatusCode
 	return nil, &e
 }
 

@@ -32,7 +32,9 @@ func (g fakeGateway) Status() (Status, error) {
 }
 func (g fakeGateway) Handover() (Handover, error) { return Handover{Sessions: 3}, g.err }
 
-func (g fakeGateway) Reload() (Reload, error) { return Reload{Generation: 7, Hosts: 2}, g.err }
+func (g fakeGateway) Reload(api.Expected) (Reload, error) {
+	return Reload{Generation: 7, Hosts: 2}, g.err
+}
 
 func (g fakeGateway) Pool(f Filter) ([]Binding, error) {
 	return []Binding{{Address: f.Address, Host: f.Host}}, g.err
@@ -47,6 +49,10 @@ func (g fakeGateway) Hosts(f Filter) ([]Host, error) {
 func (g fakeGateway) Listing(name string, f Filter) (any, error) {
 	return []api.Name{{Service: name, Address: f.Address, Host: f.Host}}, g.err
 }
+
+func (g fakeGateway) Ready(context.Context) error { return g.err }
+
+func (g fakeGateway) Country(netip.Addr) string { return "" }
 
 func (g fakeGateway) Chains() ([]Chain, error) {
 	return []Chain{{Name: "web", Match: []map[string]string{{"direction": "in"}}, Functions: []Function{{Name: "filter", Seen: 1 << 60}}}}, g.err
@@ -64,7 +70,7 @@ func (g fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
 	return ChainChange{Generation: uint32(*r.Priority), Chain: r.Chain, Functions: []string{r.Function}}, g.err
 }
 
-func (g fakeGateway) SaveChains() (ChainsSaved, error) {
+func (g fakeGateway) SaveChains(api.Expected) (ChainsSaved, error) {
 	return ChainsSaved{Config: "a.yaml", Chains: []string{"web"}}, g.err
 }
 
@@ -176,7 +182,7 @@ func TestAnswersComeThrough(t *testing.T) {
 	status, err := c.Status(ctx)
 	want, _ := g.Status()
 	want.Interfaces, want.Reasons, want.Warnings = []Interface{}, []ReasonCount{}, []string{}
-	want.ChangedChains = []ChangedChain{}
+	want.ChangedChains, want.Outbound = []ChangedChain{}, []Outbound{}
 	if err != nil || !reflect.DeepEqual(status, want) {
 		t.Errorf("status %+v, %v", status, err)
 	}
@@ -313,7 +319,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 		"sessions": c.Sessions(ctx, filter, func(Session) bool { return true }),
 	} {
 		var e *Error
-		if !errors.As(err, &e) || e.Message != "a.yaml:3: no\na.yaml:9: never" {
+		if !errors.As(err, &e) || e.Detail != "a.yaml:3: no\na.yaml:9: never" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

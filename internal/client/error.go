@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net"
 	"syscall"
+
+	"github.com/realmgate/realmgate/internal/api"
 )
 
 // Sentinels for why a gateway cannot be asked.
@@ -14,15 +16,17 @@ var (
 	ErrPermission = errors.New("permission denied")
 )
 
-// Error is what the gateway itself said. It may have several lines, one for
+// Error is what the gateway itself said. Its detail may have several lines, one for
 // each fault of a configuration file.
-type Error struct {
-	Status  int    `json:"-"` // of HTTP; 200 when a stream failed in its middle
-	Message string `json:"error"`
-}
+type Error struct{ api.Problem }
 
 // Error returns the gateway's words.
-func (e *Error) Error() string { return e.Message }
+func (e *Error) Error() string {
+	if e.Remedy != "" {
+		return e.Detail + ": " + e.Remedy
+	}
+	return e.Detail
+}
 
 // unreachable says in one line which socket, and what to do.
 func (c *Client) unreachable(err error) error {

@@ -22,9 +22,9 @@ func (c *Client) Sessions(ctx context.Context, f Filter, visit func(Session) boo
 }
 
 // SessionPage calls visit for the sessions of a page, until visit returns false. next is
-// the After of the page that follows; 0: there is none, or visit had enough. The session
+// the cursor of the page that follows; empty: there is none, or visit had enough. The session
 // is visit's as long as it runs.
-func (c *Client) SessionPage(ctx context.Context, f Filter, page Page, visit func(*Session) bool) (next uint32, err error) {
+func (c *Client) SessionPage(ctx context.Context, f Filter, page Page, visit func(*Session) bool) (next string, err error) {
 	var s Session
 	err = c.lines(ctx, "/v1/sessions", page.Query(f.Query()), func() {}, func(line []byte) (bool, error) {
 		if s.ReadLine(line) {

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+
+	"github.com/realmgate/realmgate/internal/api"
 )
 
 // maxLine bounds one line of a stream and one error, in bytes. A reload can
@@ -43,11 +45,11 @@ func (c *Client) lines(ctx context.Context, path string, query url.Values, start
 	lines.Buffer(make([]byte, 0, readBuffer), maxLine)
 	for lines.Scan() {
 		if bytes.HasPrefix(lines.Bytes(), errorPrefix) {
-			e := Error{Status: http.StatusOK}
-			if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			var failed api.Failed
+			if err := json.Unmarshal(lines.Bytes(), &failed); err != nil {
 				return c.broken(err)
 			}
-			return &e
+			return &Error{failed.Error}
 		}
 		more, err := read(lines.Bytes())
 		if err != nil {

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -81,6 +83,12 @@ func (g commands) Listing(name string, filter api.Filter) (any, error) {
 	}
 	return list(g, filter), nil
 }
+
+// Ready implements api.Gateway. Who can ask asks a data plane that is attached.
+func (g commands) Ready(ctx context.Context) error { return g.sockets.Answer(ctx) }
+
+// Country implements api.Gateway.
+func (g commands) Country(a netip.Addr) string { return g.view.Load().geofences.Country(a) }
 
 // Pool implements api.Gateway.
 func (g commands) Pool(filter api.Filter) ([]api.Binding, error) { return g.pool.Bindings(filter) }

@@ -16,9 +16,13 @@ import (
 
 // Reload implements api.Gateway: the file is read and checked whole before
 // anything changes, and what was in force is put back if a step fails.
-func (g *Daemon) Reload() (done api.Reload, err error) {
+func (g *Daemon) Reload(expected api.Expected) (done api.Reload, err error) {
 	g.reload.Lock()
 	defer g.reload.Unlock()
+	old := g.view.Load()
+	if err := expected.Check(old.generation); err != nil {
+		return api.Reload{}, err
+	}
 	defer func() {
 		g.events.Emit(event.Reload{Generation: done.Generation, Error: event.Text(err)})
 		if err != nil {
@@ -29,7 +33,6 @@ func (g *Daemon) Reload() (done api.Reload, err error) {
 	if err != nil {
 		return api.Reload{}, err
 	}
-	old := g.view.Load()
 	next := old.next(wanted{document: d, read: true})
 	if err := g.immutable(next); err != nil {
 		return api.Reload{}, err

@@ -76,7 +76,7 @@ func (g *Daemon) runHangups(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.hangups:
-			_, _ = g.Reload() // which logs what is wrong
+			_, _ = g.Reload(0) // which logs what is wrong
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -11,7 +10,7 @@ import (
 func (g machineServices) newSystemd() *systemd.Service {
 	return systemd.New(systemd.Options{
 		Environment: systemd.Read(os.Getpid(), os.Getenv, os.Unsetenv),
-		Ready:       func(ctx context.Context) error { return g.sockets.Answer(ctx) }, Health: g.health, Log: g.log,
+		Ready:       g.commands().Ready, Health: g.health, Log: g.log,
 	})
 }
 

@@ -136,6 +136,14 @@ func geofenceRules(g *settings.Geofence) Rules {
 	return rules
 }
 
+// Country is where an address is; empty where nobody knows, or there is no table.
+func (p Geofences) Country(a netip.Addr) string {
+	if p.table == nil {
+		return ""
+	}
+	return p.table.Lookup(a).Country
+}
+
 // Said tells where an address is and what decides about it there.
 func (p Geofences) Said(d model.Direction, a netip.Addr) string {
 	place := p.table.Lookup(a)

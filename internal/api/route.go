@@ -1,0 +1,111 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+)
+
+// Route is one kind of request.
+type Route struct {
+	Method string
+	Path   string
+	Role   Role   // the least that it takes
+	Short  string // what it does
+	Takes  []Parameter
+	Body   any // a zero value; nil: it has none
+	Answer any // a zero value; of Rows and Live that of a row
+	Form   Form
+	serve  endpoint
+}
+
+// Form is how an answer is written.
+type Form uint8
+
+// The forms.
+const (
+	Value Form = iota // one JSON value
+	Rows              // a page of rows, or all of them in lines
+	Live              // a row in each line, without an end
+	Text              // for people, and for programs that look at the status alone
+)
+
+// Parameter is one of a query.
+type Parameter struct {
+	Name     string
+	Short    string
+	Integer  bool
+	Required bool
+	Values   []string // that it may have; nil: any
+}
+
+// endpoint answers one kind of request. An error that it returns has sent nothing yet.
+type endpoint func(handler, http.ResponseWriter, *http.Request, url.Values) error
+
+func (r Route) pattern() string { return r.Method + " " + r.Path }
+
+// Routes are all of them.
+func Routes() []Route {
+	routes := []Route{
+		get("/v1/status", Read, "How the gateway is.", Status{}, handler.status),
+		get("/v1/explain", Operate, "What would decide about a new flow; it changes nothing.", Explanation{}, handler.explain, explainParameters()...),
+
+		rows("/v1/sessions", "The sessions through the gateway.", Session{}, handler.sessions, filterParameters()...),
+		get("/v1/sessions/summary", Read, "How many sessions there are of each kind, the largest first.", Summary{}, handler.summary,
+			append(summaryParameters(), filterParameters()...)...),
+		rows("/v1/pool", "Which service has which address of the pool.", Binding{}, filtered(Gateway.Pool, "address", "service"), filterParameters()...),
+		rows("/v1/hosts", "The hosts inside, and what of them is open.", Host{}, filtered(hosts, "name"), filterParameters()...),
+		rows("/v1/chains", "The chains in force, in the order in which they are sought.", Chain{}, configured(Gateway.Chains, "name")),
+		rows("/v1/bans", "The bans in force.", Ban{}, all(Gateway.Bans, "prefix")),
+		rows("/v1/jails", "The logs that are watched.", Jail{}, configured(Gateway.Jails, "name")),
+		rows("/v1/events", "The sinks of events.", Sink{}, configured(Gateway.Events, "name")),
+		rows("/v1/lists", "The lists of addresses that are fetched.", List{}, configured(Gateway.Lists, "name")),
+
+		live("/v1/drops", Operate, "A sample of the packets that are dropped, as it happens.", Drop{}, handler.drops, filterParameters()...),
+		live("/v1/capture", Admin, "Copies of the packets that functions of a chain take, as they come.", Packet{}, handler.capture, captureParameters()...),
+
+		post("/v1/reload", Operate, "Read the configuration file again and put it into force whole.", nil, Reload{}, handler.reload),
+		post("/v1/handover", Admin, "Stop, and leave the data plane at work for the next daemon.", nil, Handover{}, handler.handover),
+		post("/v1/bans/add", Operate, "Ban prefixes: all of them or, with an error, none.", BanRequest{}, BanChange{}, handler.addBans),
+		post("/v1/bans/remove", Operate, "End bans.", BanRequest{}, BanChange{}, handler.removeBans),
+		post("/v1/lists/refresh", Operate, "Fetch lists now.", ListRequest{}, ListChange{}, handler.refreshLists),
+		post("/v1/sessions/end", Operate, "End at once the sessions that the filter lets through.", nil, Ended{}, handler.endSessions, filterParameters()...),
+		post("/v1/chains/insert", Admin, "Put a function into a chain until the next reload.", ChainRequest{}, ChainChange{}, handler.insertFunction),
+		post("/v1/chains/remove", Admin, "Take a function out of a chain until the next reload.", ChainRequest{}, ChainChange{}, handler.removeFunction),
+		post("/v1/chains/move", Admin, "Put a function of a chain to another place until the next reload.", ChainRequest{}, ChainChange{}, handler.moveFunction),
+		post("/v1/chains/save", Admin, "Write the chains that were changed to the configuration file.", nil, ChainsSaved{}, handler.saveChains),
+
+		text("/healthz", NoRole, "The daemon answers.", handler.healthz),
+		text("/readyz", NoRole, "The gateway serves packets and names; else the status is 503.", handler.readyz),
+	}
+	for _, l := range Listings() {
+		routes = append(routes, rows("/v1/"+l.Name, l.Short+".", l.Row, listing(l), filterParameters()...))
+	}
+	return routes
+}
+
+func get(path string, role Role, short string, answer any, serve endpoint, takes ...Parameter) Route {
+	return Route{Method: http.MethodGet, Path: path, Role: role, Short: short, Takes: takes, Answer: answer, serve: serve}
+}
+
+func rows(path, short string, row any, serve endpoint, takes ...Parameter) Route {
+	r := get(path, Read, short, row, serve, slices.Concat(takes, pageParameters())...)
+	r.Form = Rows
+	return r
+}
+
+func live(path string, role Role, short string, row any, serve endpoint, takes ...Parameter) Route {
+	r := get(path, role, short, row, serve, takes...)
+	r.Form = Live
+	return r
+}
+
+func text(path string, role Role, short string, serve endpoint) Route {
+	r := get(path, role, short, nil, serve)
+	r.Form = Text
+	return r
+}
+
+func post(path string, role Role, short string, body, answer any, serve endpoint, takes ...Parameter) Route {
+	return Route{Method: http.MethodPost, Path: path, Role: role, Short: short, Takes: takes, Body: body, Answer: answer, serve: serve}
+}
