@@ -3,7 +3,7 @@
 // groups nobody else can open it. It sees the gateway through the Gateway interface and keeps no
 // state but the last answer about readiness; its handlers may run concurrently.
 //
-// Routes are all requests. What goes wrong before an answer begins is
+// Routes are all requests; openapi.json describes them and is made of them by a test. What goes wrong before an answer begins is
 // a Problem (RFC 9457), what goes wrong in the middle of a stream is a Failed as its last line. A stream that ends
 // without it, and with the closing chunk of HTTP, is complete.
 package api

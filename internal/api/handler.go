@@ -47,7 +47,7 @@ func noRoute(w http.ResponseWriter, r *http.Request, methods []string) error {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
 		return failure{http.StatusMethodNotAllowed, fmt.Errorf("%s is asked by %s, not by %s", r.URL.Path, strings.Join(methods, " or "), r.Method)}
 	}
-	return failure{http.StatusNotFound, fmt.Errorf("there is no %s in version %s", r.URL.Path, Version())}
+	return failure{http.StatusNotFound, WithRemedy(fmt.Errorf("there is no %s in version %s", r.URL.Path, Version()), "see /v1/openapi.json")}
 }
 
 // answer answers one request.

@@ -49,8 +49,8 @@ func TestEmptyListsAreLists(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for target, want := range map[string]string{
-		"GET /":                                    `404 there is no / in version devel`,
-		"GET /v1/sessions/":                        `404 there is no /v1/sessions/ in version devel`,
+		"GET /":                                    `404 there is no / in version devel: see /v1/openapi.json`,
+		"GET /v1/sessions/":                        `404 there is no /v1/sessions/ in version devel: see /v1/openapi.json`,
 		"POST /v1/status":                          `405 /v1/status is asked by GET, not by POST`,
 		"GET /v1/sessions/end":                     `405 /v1/sessions/end is asked by POST, not by GET`,
 		"POST /v1/sessions/end?hosts=a":            `400 unknown filter "hosts": use address, host, port, protocol`,

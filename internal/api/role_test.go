@@ -29,7 +29,7 @@ var takes = map[string]Role{
 	"GET /v1/capture": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
 	"POST /v1/chains/save": Admin,
 
-	"GET /v1/sessions/summary": Read, "GET /healthz": NoRole, "GET /readyz": NoRole,
+	"GET /v1/sessions/summary": Read, "GET /v1/openapi.json": Read, "GET /healthz": NoRole, "GET /readyz": NoRole,
 }
 
 // Each request takes its role: who has a lesser one, or none, is told which, and who has it can help.

@@ -75,6 +75,7 @@ func Routes() []Route {
 		post("/v1/chains/move", Admin, "Put a function of a chain to another place until the next reload.", ChainRequest{}, ChainChange{}, handler.moveFunction),
 		post("/v1/chains/save", Admin, "Write the chains that were changed to the configuration file.", nil, ChainsSaved{}, handler.saveChains),
 
+		text("/v1/openapi.json", Read, "What requests there are: OpenAPI 3.1.", handler.openAPI),
 		text("/healthz", NoRole, "The daemon answers.", handler.healthz),
 		text("/readyz", NoRole, "The gateway serves packets and names; else the status is 503.", handler.readyz),
 	}
