@@ -20,6 +20,7 @@ require (
 	golang.org/x/crypto v0.54.0
 	golang.org/x/net v0.57.0
 	golang.org/x/sys v0.49.0
+	golang.org/x/time v0.7.0
 	gvisor.dev/gvisor v0.0.0-20250205023644-9414b50a5633
 	pgregory.net/rapid v1.3.0
 )
@@ -34,5 +35,4 @@ require (
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
-	golang.org/x/time v0.7.0 // indirect
 )

@@ -1,30 +1,61 @@
 package access
 
 import (
+	"context"
+	"log/slog"
+	"net/http"
 	"sync/atomic"
 
+	"github.com/realmgate/realmgate/internal/access/settings"
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
 
+// Options are what a Service needs.
+type Options struct {
+	Socket string // of the control API; empty: nobody can ask by it
+	// Serve is the API, for whom identify knows.
+	Serve  func(identify api.Identify) http.Handler
+	Events Events
+	Log    *slog.Logger
+}
+
 // Service keeps the access that is in force. Call New.
 type Service struct {
-	socket string
+	Options
+	*tokens
+	doors  lifecycle.Workers[doors, *door]
+	logins *logins
 	now    atomic.Pointer[api.Access]
 }
 
-// New makes one for a control socket, by which only root may ask yet. Without a path nobody can.
-func New(socket string) *Service {
-	s := &Service{socket: socket}
+// doors are those of a configuration, by their addresses.
+type doors map[string]*door
+
+// New makes one for a control socket, by which only root may ask yet.
+func New(o Options) *Service {
+	s := &Service{Options: o, tokens: newTokens(o.Log)}
+	s.logins = newLogins(s.tokens, o.Events, o.Log)
+	s.doors = lifecycle.Workers[doors, *door]{
+		Start: func(ctx context.Context, d *door) { d.start(ctx) }, End: (*door).close, Close: (*door).close,
+	}
 	s.now.Store(&api.Access{})
 	return s
 }
 
-// Now is the access in force.
+// Now is the access to the socket in force.
 func (s *Service) Now() api.Access { return *s.now.Load() }
 
-// Prepare reads the groups of the machine, where the configuration is read, too.
-func (s *Service) Prepare(read bool) (lifecycle.Change, error) {
+// Open is Prepare of a start, after which tokens are known.
+func (s *Service) Open(kept Store, c settings.API) (lifecycle.Change, error) {
+	if err := s.open(kept); err != nil {
+		return lifecycle.Change{}, err
+	}
+	return s.Prepare(true, c)
+}
+
+// Prepare reads the groups of the machine and listens where the configuration says, where it is read.
+func (s *Service) Prepare(read bool, c settings.API) (lifecycle.Change, error) {
 	if !read {
 		return lifecycle.Change{}, nil
 	}
@@ -32,16 +63,64 @@ func (s *Service) Prepare(read bool) (lifecycle.Change, error) {
 	if err != nil {
 		return lifecycle.Change{}, err
 	}
+	listening, err := s.prepareDoors(c)
+	if err != nil {
+		return lifecycle.Change{}, err
+	}
 	before := s.Now()
 	return lifecycle.Change{
 		Commit:   func() error { return s.put(next) },
 		Rollback: func() error { return s.put(before) },
+		Settle:   listening.Settle, Discard: listening.Discard,
 	}, nil
 }
 
+// prepareDoors opens those that are new, and furnishes all when the change settles.
+func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
+	var secrets *certificates
+	var err error
+	if c.Certificate != "" {
+		if secrets, err = openCertificates(c.Certificate, c.Key, c.ClientCA, s.Log); err != nil {
+			return lifecycle.Change{}, err
+		}
+	}
+	made, change := s.doors.Prepare(func(before doors) doors {
+		next := doors{}
+		for _, at := range c.Listen {
+			d := before[at.String()]
+			if d == nil && err == nil {
+				d, err = openDoor(at, s.Log)
+			}
+			if d != nil {
+				next[at.String()] = d
+			}
+		}
+		return next
+	})
+	if err != nil {
+		change.Discard()
+		return lifecycle.Change{}, err
+	}
+	settle := change.Settle
+	change.Settle = func() {
+		h := s.Serve(s.logins.identify(c.Clients))
+		for _, d := range made {
+			d.furnish(forUs(h, names(d.at.Addr(), c)), secrets)
+		}
+		settle()
+	}
+	return change, nil
+}
+
+// Run serves at the addresses of the configuration in force until ctx ends.
+func (s *Service) Run(ctx context.Context) error { return s.doors.Run(ctx) }
+
+// Stop gives the addresses up.
+func (s *Service) Stop() error { return s.doors.Stop() }
+
 func (s *Service) put(access api.Access) error {
-	if s.socket != "" {
-		if err := api.Open(s.socket, access); err != nil {
+	if s.Socket != "" {
+		if err := api.Open(s.Socket, access); err != nil {
 			return err
 		}
 	}

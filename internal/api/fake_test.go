@@ -151,7 +151,7 @@ func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, start
 func ask(t *testing.T, g Gateway, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	Handler(g, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
+	handlerOf(g).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
 	return w
 }
 
@@ -161,7 +161,7 @@ func askLines(t *testing.T, g Gateway, target string) *httptest.ResponseRecorder
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
 	r.Header.Set("Accept", "application/x-ndjson")
 	w := httptest.NewRecorder()
-	Handler(g, admin).ServeHTTP(w, r)
+	handlerOf(g).ServeHTTP(w, r)
 	return w
 }
 
@@ -175,4 +175,16 @@ func session(n int) Session {
 		Protocol: model.TCP, Private: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(n)),
 		State: "established", Origin: "inside",
 	}
+}
+
+func (g *fakeGateway) Tokens() ([]Token, error) {
+	return []Token{{Name: "prometheus", Role: Read}}, g.err
+}
+
+func (g *fakeGateway) CreateToken(r TokenRequest) (TokenMade, error) {
+	return TokenMade{Token: Token{Name: r.Name, Role: r.Role}, Secret: "rg_a"}, g.err
+}
+
+func (g *fakeGateway) RevokeToken(r TokenName) (Token, error) {
+	return Token{Name: r.Name, Role: Read}, g.err
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,7 +36,7 @@ func TestGenerations(t *testing.T) {
 				r.Header.Set("If-Match", match)
 			}
 			w := httptest.NewRecorder()
-			Handler(g, admin).ServeHTTP(w, r)
+			handlerOf(g).ServeHTTP(w, r)
 			got := "200"
 			if w.Code != http.StatusOK {
 				got = refusal(t, w)
@@ -52,7 +53,7 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/healthz?a": http.StatusBadRequest} {
 		w := httptest.NewRecorder()
-		h := Handler(&fakeGateway{err: errBroken}, func(context.Context) Role { return NoRole })
+		h := Handler(&fakeGateway{err: errBroken}, as(NoRole), slog.New(slog.DiscardHandler))
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		if w.Code != want {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,22 +23,22 @@ type shared struct {
 }
 
 // Handler returns the API of g for who has the role that a request takes.
-func Handler(g Gateway, role func(context.Context) Role) http.Handler {
+func Handler(g Gateway, who Identify, logger *slog.Logger) http.Handler {
 	h, mux, methods := handler{g, &shared{}}, http.NewServeMux(), map[string][]string{}
 	for _, route := range Routes() {
 		methods[route.Path] = append(methods[route.Path], route.Method)
 		mux.HandleFunc(route.pattern(), func(w http.ResponseWriter, r *http.Request) {
-			if have := role(r.Context()); have < route.Role {
-				refuseWith(w, refuse(have, route.Role))
+			if have := callerOf(r.Context()).Role; have < route.Role {
+				Refuse(w, refuse(have, route.Role))
 				return
 			}
 			route.serve.answer(h, w, r)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuseWith(w, noRoute(w, r, methods[r.URL.Path]))
+		Refuse(w, noRoute(w, r, methods[r.URL.Path]))
 	})
-	return mux
+	return identified(mux, who, logger)
 }
 
 // noRoute says why nothing answers a request, where a path may have other methods.
@@ -59,7 +59,7 @@ func (serve endpoint) answer(h handler, w http.ResponseWriter, r *http.Request) 
 		err = serve(h, w, r, query)
 	}
 	if err != nil {
-		refuseWith(w, err)
+		Refuse(w, err)
 	}
 }
 

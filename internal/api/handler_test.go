@@ -121,7 +121,7 @@ func TestChainRequests(t *testing.T) {
 	} {
 		path, body, _ := strings.Cut(target, " ")
 		w := httptest.NewRecorder()
-		Handler(&fakeGateway{}, admin).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
+		handlerOf(&fakeGateway{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chains/"+path, strings.NewReader(body)))
 		got := fmt.Sprint(w.Code, " ", strings.TrimSpace(w.Body.String()))
 		if w.Code != http.StatusOK {
 			got = refusal(t, w)
@@ -221,7 +221,7 @@ func TestDropsNeverWait(t *testing.T) {
 		close(w.free) // only now is anything taken
 		return err
 	}
-	Handler(g, admin).ServeHTTP(w, r)
+	handlerOf(g).ServeHTTP(w, r)
 	lines := strings.Split(strings.TrimSpace(w.text.String()), "\n")
 	if last := lines[len(lines)-1]; last != failedLine("listen for drops: the table cannot be read") {
 		t.Errorf("last line %q", last)

@@ -19,7 +19,7 @@ import (
 
 // walk asks for all pages of a list, as a page or in lines, and returns the rows, each as a JSON object.
 func walk(t interface{ Fatalf(string, ...any) }, g Gateway, path string, query url.Values, lines bool) (rows []map[string]any, pages int) {
-	h := Handler(g, admin)
+	h := handlerOf(g)
 	for {
 		r := httptest.NewRequest(http.MethodGet, path+"?"+query.Encode(), http.NoBody)
 		if lines {

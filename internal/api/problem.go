@@ -38,6 +38,7 @@ const (
 	TypeRequest       = typeBase + "request"
 	TypeConfiguration = typeBase + "configuration"
 	TypeGeneration    = typeBase + "generation"
+	TypeCredentials   = typeBase + "credentials"
 
 	typeBase = "https://github.com/realmgate/realmgate/blob/main/docs/reference/api.md#"
 )
@@ -47,6 +48,7 @@ var titles = map[string]string{
 	TypeRequest:       "The request cannot be meant",
 	TypeConfiguration: "The configuration is at fault",
 	TypeGeneration:    "Another configuration is in force",
+	TypeCredentials:   "Nobody knows who asks",
 }
 
 // remedied is an error and what to do about it.
@@ -69,6 +71,9 @@ type failure struct {
 
 func (f failure) Unwrap() error { return f.error }
 
+// Fail adds a status of HTTP to an error.
+func Fail(status int, err error) error { return failure{status, err} }
+
 // failed is the error of a request that cannot be meant.
 func failed(err error) error { return failure{http.StatusBadRequest, err} }
 
@@ -85,8 +90,11 @@ func problemOf(err error) Problem {
 	if f := (failure{}); errors.As(err, &f) {
 		p.Status = f.status
 	}
-	if p.Status == http.StatusBadRequest {
+	switch p.Status {
+	case http.StatusBadRequest:
 		p.Type = TypeRequest
+	case http.StatusUnauthorized:
+		p.Type = TypeCredentials
 	}
 	if r := (remedied{}); errors.As(err, &r) && r.Error() == p.Detail { // else the remedy is in the middle of it
 		p.Detail, p.Remedy = r.error.Error(), r.remedy
@@ -109,8 +117,8 @@ func problemOf(err error) Problem {
 	return p
 }
 
-// refuseWith answers with a problem.
-func refuseWith(w http.ResponseWriter, err error) {
+// Refuse answers with the problem that an error is.
+func Refuse(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	text, _ := json.Marshal(p) // strings and numbers always can be written
 	w.Header().Set("Content-Type", "application/problem+json")

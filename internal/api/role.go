@@ -25,6 +25,19 @@ var roleNames = [...]string{"none", "read", "operate", "admin"}
 
 func (r Role) String() string { return roleNames[r] }
 
+// MarshalText implements encoding.TextMarshaler.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. Nobody is given no role.
+func (r *Role) UnmarshalText(text []byte) error {
+	i := slices.Index(roleNames[Read:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown role %q: use read, operate or admin", text)
+	}
+	*r = Read + Role(i)
+	return nil
+}
+
 // Group is the group of the machine whose members have the role.
 func (r Role) Group() string { return "realmgate-" + r.String() }
 

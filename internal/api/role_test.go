@@ -11,12 +11,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-func admin(context.Context) Role { return Admin }
+// as has everybody ask with a role.
+func as(role Role) Identify {
+	return func(*http.Request) (Caller, error) { return Caller{Role: role}, nil }
+}
+
+// handlerOf is the API of a gateway for an admin.
+func handlerOf(g Gateway) http.Handler { return Handler(g, as(Admin), slog.New(slog.DiscardHandler)) }
 
 // takes is the least role of each request.
 var takes = map[string]Role{
@@ -29,6 +36,7 @@ var takes = map[string]Role{
 	"GET /v1/capture": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
 	"POST /v1/chains/save": Admin,
 
+	"GET /v1/tokens": Admin, "POST /v1/tokens/create": Admin, "POST /v1/tokens/revoke": Admin,
 	"GET /v1/sessions/summary": Read, "GET /v1/openapi.json": Read, "GET /healthz": NoRole, "GET /readyz": NoRole,
 }
 
@@ -47,7 +55,7 @@ func TestRoles(t *testing.T) {
 		for have := NoRole; have <= Admin; have++ {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequestWithContext(t.Context(), method, path+"?nonsense=1", http.NoBody) // who may is told of that
-			Handler(&fakeGateway{}, func(context.Context) Role { return have }).ServeHTTP(w, r)
+			Handler(&fakeGateway{}, as(have), slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
 			if code := map[bool]int{true: http.StatusForbidden, false: http.StatusBadRequest}[have < want]; w.Code != code {
 				t.Errorf("%s as %s: %d %s", target, have, w.Code, w.Body)
 			}
@@ -69,8 +77,9 @@ func TestAccess(t *testing.T) {
 			t.Errorf("without groups %v have %s", groups, got)
 		}
 	}
-	if r := access.roleOf(t.Context()); r != NoRole {
-		t.Errorf("nobody knows who asks, and it has %s", r)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	if c, err := byPeer(func() Access { return access })(r); err != nil || c != (Caller{}) {
+		t.Errorf("nobody knows who asks, and it is %+v, %v", c, err)
 	}
 }
 
@@ -103,8 +112,9 @@ func TestPeer(t *testing.T) {
 	if err != nil || err2 != nil || int(p.uid) != os.Geteuid() || int(p.groups[0]) != os.Getegid() || !slices.Equal(groups, own) {
 		t.Errorf("%+v, %v, %v, %v", p, err, own, err2)
 	}
-	if r := (Access{}).roleOf(withPeer(t.Context(), accepted)); r != Admin {
-		t.Errorf("its own user has the role %s", r)
+	r := httptest.NewRequestWithContext(withPeer(t.Context(), accepted), http.MethodGet, "/", http.NoBody)
+	if c, err := byPeer(func() Access { return nil })(r); err != nil || c.Role != Admin || c.Name != strconv.Itoa(os.Geteuid()) {
+		t.Errorf("its own user is %+v, %v", c, err)
 	}
 	if _, err := peerOf(&net.TCPConn{}); err == nil {
 		t.Error("who asks by TCP is known")
@@ -212,7 +222,7 @@ func (u unknown) Accept() (net.Conn, error) {
 func TestAudit(t *testing.T) {
 	var log strings.Builder
 	access := Access{7: Operate}
-	h := audited(Handler(&fakeGateway{}, access.roleOf), func() Access { return access }, slog.New(slog.NewTextHandler(&log, nil)))
+	h := Handler(&fakeGateway{}, byPeer(func() Access { return access }), slog.New(slog.NewTextHandler(&log, nil)))
 	for i, target := range []string{"GET /v1/status", "POST /v1/reload", "POST /v1/handover", "POST /v1/reload"} {
 		method, path, _ := strings.Cut(target, " ")
 		who := peer{uid: 1000, groups: []uint32{7}}
@@ -223,8 +233,8 @@ func TestAudit(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, path, http.NoBody))
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=command request=\"POST /v1/reload\" user=1000 status=200") ||
-		!strings.HasSuffix(lines[1], "msg=command request=\"POST /v1/handover\" user=1000 status=403") {
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=command request=\"POST /v1/reload\" caller=\"user 1000\" status=200") ||
+		!strings.HasSuffix(lines[1], "msg=command request=\"POST /v1/handover\" caller=\"user 1000\" status=403") {
 		t.Errorf("logged:\n%s", log.String())
 	}
 }

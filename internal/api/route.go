@@ -60,6 +60,7 @@ func Routes() []Route {
 		rows("/v1/jails", "The logs that are watched.", Jail{}, configured(Gateway.Jails, "name")),
 		rows("/v1/events", "The sinks of events.", Sink{}, configured(Gateway.Events, "name")),
 		rows("/v1/lists", "The lists of addresses that are fetched.", List{}, configured(Gateway.Lists, "name")),
+		rows("/v1/tokens", "The tokens by which one may ask over TCP, without their secrets.", Token{}, all(Gateway.Tokens, "name")).by(Admin),
 
 		live("/v1/drops", Operate, "A sample of the packets that are dropped, as it happens.", Drop{}, handler.drops, filterParameters()...),
 		live("/v1/capture", Admin, "Copies of the packets that functions of a chain take, as they come.", Packet{}, handler.capture, captureParameters()...),
@@ -73,6 +74,8 @@ func Routes() []Route {
 		post("/v1/chains/insert", Admin, "Put a function into a chain until the next reload.", ChainRequest{}, ChainChange{}, handler.insertFunction),
 		post("/v1/chains/remove", Admin, "Take a function out of a chain until the next reload.", ChainRequest{}, ChainChange{}, handler.removeFunction),
 		post("/v1/chains/move", Admin, "Put a function of a chain to another place until the next reload.", ChainRequest{}, ChainChange{}, handler.moveFunction),
+		post("/v1/tokens/create", Admin, "Make a token; its secret is told once.", TokenRequest{}, TokenMade{}, handler.createToken),
+		post("/v1/tokens/revoke", Admin, "End a token, and what is asked by it at the time.", TokenName{}, Token{}, handler.revokeToken),
 		post("/v1/chains/save", Admin, "Write the chains that were changed to the configuration file.", nil, ChainsSaved{}, handler.saveChains),
 
 		text("/v1/openapi.json", Read, "What requests there are: OpenAPI 3.1.", handler.openAPI),
@@ -92,6 +95,12 @@ func get(path string, role Role, short string, answer any, serve endpoint, takes
 func rows(path, short string, row any, serve endpoint, takes ...Parameter) Route {
 	r := get(path, Read, short, row, serve, slices.Concat(takes, pageParameters())...)
 	r.Form = Rows
+	return r
+}
+
+// by takes another role.
+func (r Route) by(role Role) Route {
+	r.Role = role
 	return r
 }
 

@@ -105,6 +105,9 @@ func (s *stream) finish(err error) error {
 	}
 	if err != nil && s.ctx.Err() != nil {
 		err = errStopping // or the client has gone, and nobody reads this
+		if errors.Is(context.Cause(s.ctx), errNoMore) {
+			err = errNoMore
+		}
 	}
 	if err != nil && !s.sent {
 		return err

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ name servers and what ignoreip has cannot be banned.`,
 	}
 	file := banFile(command)
 	var lasts lasting
-	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m or 24h; without it for ever")
+	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m, 24h or 7d; without it for ever")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
 			n, err := a.client().BanEditor().Add(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
@@ -68,7 +69,10 @@ func (l *lasting) String() string {
 	if *l == 0 {
 		return ""
 	}
-	return time.Duration(*l).String()
+	if d := time.Duration(*l); d%(24*time.Hour) != 0 {
+		return d.String()
+	}
+	return strconv.Itoa(int(time.Duration(*l)/(24*time.Hour))) + "d"
 }
 
 // Type implements pflag.Value.
@@ -77,8 +81,13 @@ func (l *lasting) Type() string { return "duration" }
 // Set implements pflag.Value.
 func (l *lasting) Set(text string) error {
 	d, err := time.ParseDuration(text)
+	if days, is := strings.CutSuffix(text, "d"); is {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour //nolint:gosec // 16 bits of days are 179 years
+	}
 	if err != nil || d <= 0 {
-		return errors.New("use a time above 0 with its unit, as 90m, 24h or 168h")
+		return errors.New("use a time above 0 with its unit, as 90m, 24h or 7d")
 	}
 	*l = lasting(d)
 	return nil
@@ -204,7 +213,7 @@ lasts, as that its address is on the allowlist.`,
 	}
 	output := outputFlag(command)
 	command.RunE = does(func(ctx context.Context) error {
-		bans, err := a.client().Bans(ctx)
+		bans, err := a.client().BanEditor().List(ctx)
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ type fakeDaemon struct {
 	chains    []client.Chain
 	bans      []client.Ban
 	jails     []client.Jail
+	tokens    []client.Token
 	sinks     []client.Sink
 	names     []api.Name
 	web       []api.WebHost
@@ -87,6 +88,15 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
+	case "/v1/tokens":
+		stream(w, d.tokens)
+	case "/v1/tokens/create":
+		var asked client.TokenRequest
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		lasts := time.Duration(asked.Seconds * float64(time.Second))
+		write(w, client.TokenMade{Token: client.Token{Name: asked.Name, Role: asked.Role, Expires: started.Add(lasts)}, Secret: "rg_secret"})
+	case "/v1/tokens/revoke":
+		write(w, d.tokens[0])
 	case "/v1/lists":
 		stream(w, d.lists)
 	case "/v1/lists/refresh":
@@ -196,6 +206,10 @@ func populated() *fakeDaemon {
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started, Exempt: "in part: the allowlist has it: set friends"},
 			{Prefix: netip.MustParsePrefix("2001:db8::/64"), Since: started, Reason: "manual"},
 			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Since: started, Until: started.Add(100 * time.Hour), Reason: "jail ssh: 5 failures, offence 2", Offence: 2},
+		},
+		tokens: []client.Token{
+			{Name: "ann", Role: api.Admin, Created: started, Expires: started.Add(time.Hour)},
+			{Name: "prometheus", Role: api.Read, Created: started, Expires: started.Add(90 * 24 * time.Hour), Used: started.Add(26 * time.Hour)},
 		},
 		jails: []client.Jail{
 			{Name: "ssh", File: "/var/log/auth.log", Lines: 1_234_567, Failures: 4711, NoAddress: 2, Offences: 12},

@@ -2,11 +2,16 @@ package client
 
 import "context"
 
-// BanEditor bans and unbans at a running gateway.
+// BanEditor bans and unbans at a running gateway, and lists the bans.
 type BanEditor struct{ client *Client }
 
 // BanEditor returns one for the client's gateway.
 func (c *Client) BanEditor() BanEditor { return BanEditor{c} }
+
+// List returns the bans in force, by their prefixes.
+func (e BanEditor) List(ctx context.Context) ([]Ban, error) {
+	return list[Ban](ctx, e.client, "/v1/bans", nil)
+}
 
 // Add bans prefixes: all of them or, with an error, none.
 func (e BanEditor) Add(ctx context.Context, r BanRequest) (int, error) {

@@ -94,11 +94,6 @@ func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
 	return list[Chain](ctx, c, "/v1/chains", nil)
 }
 
-// Bans returns the bans in force, by their prefixes.
-func (c *Client) Bans(ctx context.Context) ([]Ban, error) {
-	return list[Ban](ctx, c, "/v1/bans", nil)
-}
-
 // Jails returns the logs that are watched, in the order of the configuration.
 func (c *Client) Jails(ctx context.Context) ([]Jail, error) {
 	return list[Jail](ctx, c, "/v1/jails", nil)

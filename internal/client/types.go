@@ -78,6 +78,14 @@ type (
 	Ended = api.Ended
 	// Handover is what a gateway that stops leaves at work.
 	Handover = api.Handover
+	// Role is what somebody may do.
+	Role = api.Role
+	// Token lets who has its secret ask over TCP.
+	Token = api.Token
+	// TokenRequest says which token to make.
+	TokenRequest = api.TokenRequest
+	// TokenMade is a token that was made, with its secret.
+	TokenMade = api.TokenMade
 	// Reload is what a reload put into force.
 	Reload = api.Reload
 	// Outbound is an outbound address.

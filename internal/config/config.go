@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 
+	access "github.com/realmgate/realmgate/internal/access/settings"
 	events "github.com/realmgate/realmgate/internal/events/settings"
 	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
 	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
@@ -36,6 +37,7 @@ type Config struct {
 	Jails      []jail.Jail
 	Lists      []lists.List
 	Events     []events.Sink // where events go
+	API        access.API
 	Protection Protection
 	Chains     []rules.Chain // in the order of the file; the first that matches a flow judges it
 }
@@ -81,6 +83,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		jails,
 		lists.New(&c.Lists, listed),
 		events.New(&c.Events),
+		access.New(&c.API, uses),
 		schema.Under(model.ProtectionName, listed, pot, geo.New(&c.Protection.Fences)),
 		chains,
 	}

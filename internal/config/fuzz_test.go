@@ -144,6 +144,7 @@ func render(c *Config) string {
 	renderJails(line, c.Jails)
 	renderLists(line, c.Lists)
 	renderSinks(line, c.Events)
+	renderAPI(line, c.API)
 	if c.Protection.Given() {
 		line("protection:")
 	}

@@ -92,7 +92,7 @@ func newDaemon(o Options) *Daemon {
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked = kernelServices{g}.newAsked()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
-	g.systemd, g.access = machineServices{g}.newSystemd(), access.New(o.Socket)
+	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()
 	g.services = g.newServices()
 	return g
 }

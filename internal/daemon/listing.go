@@ -26,12 +26,13 @@ type commands struct {
 	api.EventCommands
 	api.JailCommands
 	api.ListCommands
+	api.TokenCommands
 }
 
 func (g *Daemon) commands() commands {
 	return commands{
 		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, EventCommands: &g.events,
-		JailCommands: g.jails, ListCommands: g.lists,
+		JailCommands: g.jails, ListCommands: g.lists, TokenCommands: g.access,
 	}
 }
 

@@ -30,12 +30,12 @@ func (g *Daemon) newServices() serviceList {
 	return serviceList{
 		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
 		{Name: "systemd", Open: noChange, Prepare: machine.prepareSystemd, Run: g.systemd.Run},
-		{Name: "access", Prepare: machine.prepareAccess},
 		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
 		{Name: "geofences", Prepare: guard.prepareGeofences},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
 		{Name: "data plane", Immutable: immutableTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "store", Open: names.openStore, Stop: names.closeStore},
+		{Name: "access", Open: machine.openAccess, Prepare: machine.prepareAccess, Run: g.access.Run, Stop: g.access.Stop},
 		{Name: "web hosts", Open: names.openWebHosts, Prepare: names.prepareWebHosts, Run: g.webHosts.Run, Report: g.webHosts.Report},
 		{Name: "web rest", Open: names.openWebRest, Prepare: names.prepareWebRest},
 		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},

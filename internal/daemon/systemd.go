@@ -18,10 +18,6 @@ func (g machineServices) prepareSystemd(d *draft) (change, error) {
 	return g.systemd.Prepare(d.wanted.read), nil
 }
 
-func (g machineServices) prepareAccess(d *draft) (change, error) {
-	return g.access.Prepare(d.wanted.read)
-}
-
 // health is a line about the gateway.
 func (g *Daemon) health() string {
 	s, err := g.commands().Status()

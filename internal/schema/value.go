@@ -224,6 +224,25 @@ func AddressPort(loopback bool) Kind[netip.AddrPort] {
 	}
 }
 
+// Endpoint is an address of this machine, of IPv4 or IPv6, with a port.
+func Endpoint() Kind[netip.AddrPort] {
+	return Kind[netip.AddrPort]{
+		Name: "address:port", Allowed: "IPv4 address:port, or [IPv6 address]:port", Tags: TextTag,
+		Want: "an address with a port, as 127.0.0.1:9470 or [2001:db8::1]:9470",
+		Show: netip.AddrPort.String,
+		Parse: func(text string) (netip.AddrPort, error) {
+			ap, err := netip.ParseAddrPort(text)
+			if err != nil || ap.Port() == 0 || ap.Addr().Is4In6() {
+				return netip.AddrPort{}, ErrNoHint
+			}
+			if ap.Addr().IsUnspecified() || ap.Addr().IsMulticast() {
+				return ap, fmt.Errorf("%s is not one address of this machine", ap.Addr())
+			}
+			return ap, nil
+		},
+	}
+}
+
 // IsHex reports whether it is a hexadecimal digit.
 func IsHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
 

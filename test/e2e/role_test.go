@@ -73,7 +73,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("group %d, %s: %v, %s", c.group, c.arguments, err, out)
 		}
 	}
-	for _, line := range []string{"msg=command request=\"POST /v1/bans/add\" user=64010 status=403", "msg=command request=\"POST /v1/bans/add\" user=64010 status=200"} {
+	for _, line := range []string{"msg=command request=\"POST /v1/bans/add\" caller=\"user 64010\" status=403", "msg=command request=\"POST /v1/bans/add\" caller=\"user 64010\" status=200"} {
 		if !strings.Contains(d.logged(), line) {
 			t.Errorf("the log lacks %q:\n%s", line, d.logged())
 		}

@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
+	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"httperror":    {},
 	"lifecycle":    {},
 	"systemd":      {"lifecycle"},
-	"access":       {"api", "lifecycle"},
+	"access":       {"access/settings", "api", "events/event", "lifecycle"},
 	"datapath":     {"model", "mounts", "netdev", "siphash"},
 	"lab/netns":    {"netdev"},
 	"lab/packets":  {"model"},

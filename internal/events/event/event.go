@@ -38,6 +38,7 @@ func All() []Event {
 		ProgramRecovered{},
 		WebFull{},
 		WebRecovered{},
+		LoginFailed{},
 	}
 }
 
@@ -250,3 +251,13 @@ func Text(err error) string {
 	}
 	return text
 }
+
+// LoginFailed is that somebody asked the control API by a token, or a certificate, that it does not know. Five of an address
+// are told at once, and one each ten seconds.
+type LoginFailed struct {
+	Address netip.Addr `json:"address"` // of IPv6 the first of its /64
+	Error   string     `json:"error"`
+}
+
+// Kind implements Event.
+func (LoginFailed) Kind() Kind { return "login_failed" }

@@ -45,7 +45,7 @@ func (s *siege) shutOut(ctx context.Context, who *caller, reason model.Reason) e
 // banned waits until somebody is banned, and returns the ban and what it took since.
 func (s *siege) banned(ctx context.Context, who person, since time.Time) (ban client.Ban, took time.Duration, err error) {
 	err = await(ctx, who.name+" is banned", func() (bool, string, error) {
-		bans, err := s.gateway.client.Bans(ctx)
+		bans, err := s.gateway.client.BanEditor().List(ctx)
 		took = time.Since(since)
 		i := slices.IndexFunc(bans, func(b client.Ban) bool { return b.Prefix == netip.PrefixFrom(who.IP, who.IP.BitLen()) })
 		if i < 0 {
@@ -60,7 +60,7 @@ func (s *siege) banned(ctx context.Context, who person, since time.Time) (ban cl
 
 // bannedAre sees that nobody is banned whom the story does not know to be, and returns who is.
 func (s *siege) bannedAre(ctx context.Context) ([]client.Ban, error) {
-	bans, err := s.gateway.client.Bans(ctx)
+	bans, err := s.gateway.client.BanEditor().List(ctx)
 	if err == nil && len(bans) != s.bans {
 		err = mismatch{"who is banned", fmt.Sprintf("%d, and no victim", s.bans), prefixes(bans)}
 	}

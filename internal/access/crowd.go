@@ -1,0 +1,69 @@
+package access
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// Connections at a time by TCP, of all and of one address.
+const (
+	mostConnections = 256
+	mostOfOne       = 32
+)
+
+// crowd is a listener that closes at once what is too much: nobody takes all of the room.
+type crowd struct {
+	net.Listener
+	mutex sync.Mutex // guards what follows
+	all   int
+	of    map[netip.Addr]int
+}
+
+func newCrowd(l net.Listener) *crowd { return &crowd{Listener: l, of: map[netip.Addr]int{}} }
+
+func (c *crowd) Accept() (net.Conn, error) {
+	for {
+		one, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		at, _ := netip.ParseAddrPort(one.RemoteAddr().String())
+		if !c.enter(at.Addr()) {
+			_ = one.Close() // it is told nothing
+			continue
+		}
+		return &guest{one, sync.OnceFunc(func() { c.leave(at.Addr()) })}, nil
+	}
+}
+
+func (c *crowd) enter(a netip.Addr) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.all >= mostConnections || c.of[a] >= mostOfOne {
+		return false
+	}
+	c.all++
+	c.of[a]++
+	return true
+}
+
+func (c *crowd) leave(a netip.Addr) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.all--
+	if c.of[a]--; c.of[a] == 0 {
+		delete(c.of, a)
+	}
+}
+
+// guest is a connection that is counted.
+type guest struct {
+	net.Conn
+	leave func()
+}
+
+func (g *guest) Close() error {
+	g.leave()
+	return g.Conn.Close()
+}

@@ -1,0 +1,155 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
+
+	"github.com/realmgate/realmgate/internal/access/settings"
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/events/event"
+)
+
+// Failed logins: so many at once and one each time may an address have, and so many addresses are known.
+const (
+	failuresAtOnce = 5
+	failureEvery   = 10 * time.Second
+	mostFailing    = 4096
+)
+
+var (
+	errNobody     = errors.New("the request names no token, and no certificate of a client came with it")
+	errNoClient   = errors.New("no name of the certificate is one of api.clients")
+	errTooMany    = errors.New("too many logins have failed from there")
+	errWrongHow   = errors.New("Authorization: only Bearer and a token are known here") //nolint:staticcheck // the header's name
+	tokenRemedy   = "make a token at the gateway by realmgate token create, and send it as Authorization: Bearer TOKEN"
+	laterRemedy   = "try again later"
+	bearer        = "Bearer "
+	authenticator = "WWW-Authenticate"
+)
+
+// Events hears of failed logins.
+type Events interface{ Emit(event.Event) }
+
+// logins say who asks over TCP.
+type logins struct {
+	tokens *tokens
+	events Events
+	log    *slog.Logger
+	now    func() time.Time
+
+	mutex   sync.Mutex // guards failing
+	failing *simplelru.LRU[netip.Addr, *rate.Limiter]
+}
+
+func newLogins(t *tokens, events Events, log *slog.Logger) *logins {
+	failing, _ := simplelru.NewLRU[netip.Addr, *rate.Limiter](mostFailing, nil) // fails only for sizes below 1
+	return &logins{tokens: t, events: events, log: log, now: time.Now, failing: failing}
+}
+
+// identify says who asks at a door whose clients have names.
+func (l *logins) identify(clients []settings.Client) api.Identify {
+	return func(r *http.Request) (api.Caller, error) {
+		from := source(r)
+		if !l.may(from) {
+			return api.Caller{}, api.Fail(http.StatusTooManyRequests, api.WithRemedy(errTooMany, laterRemedy))
+		}
+		caller, err := l.login(r, clients)
+		if err != nil {
+			if !errors.Is(err, errNobody) { // who does not know that there are tokens guesses none
+				l.fail(from, err)
+			}
+			return caller, api.Fail(http.StatusUnauthorized, api.WithRemedy(err, tokenRemedy))
+		}
+		return caller, nil
+	}
+}
+
+func (l *logins) login(r *http.Request, clients []settings.Client) (api.Caller, error) {
+	if given := r.Header.Get("Authorization"); given != "" {
+		secret, is := strings.CutPrefix(given, bearer)
+		if !is {
+			return api.Caller{}, errWrongHow
+		}
+		return l.tokens.of(secret, l.now())
+	}
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return api.Caller{}, errNobody
+	}
+	names := r.TLS.PeerCertificates[0].DNSNames
+	for _, c := range clients {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, strings.TrimSuffix(c.Name.String(), ".")) }) {
+			var role api.Role
+			err := role.UnmarshalText([]byte(c.Role)) // it was read as one of them
+			return api.Caller{Role: role, Kind: "certificate", Name: c.Name.String()}, err
+		}
+	}
+	return api.Caller{}, errNoClient
+}
+
+// may reports whether an address may try.
+func (l *logins) may(from netip.Addr) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	limiter, known := l.failing.Get(from)
+	return !known || limiter.TokensAt(l.now()) >= 1
+}
+
+// fail notes that a login failed, and tells of it.
+func (l *logins) fail(from netip.Addr, why error) {
+	l.mutex.Lock()
+	limiter, known := l.failing.Get(from)
+	if !known {
+		limiter = rate.NewLimiter(rate.Every(failureEvery), failuresAtOnce)
+		l.failing.Add(from, limiter)
+	}
+	limiter.AllowN(l.now(), 1)
+	l.mutex.Unlock()
+	l.log.Warn("login failed", "address", from, "error", why)
+	l.events.Emit(event.LoginFailed{Address: from, Error: event.Text(why)})
+}
+
+// source is from where a request comes, an address of IPv4 or a /64: who has one has all of it.
+func source(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr) // it has the form that net/http writes
+	a := at.Addr().Unmap().WithZone("")
+	if a.Is6() {
+		a = netip.PrefixFrom(a, 64).Masked().Addr()
+	}
+	return a
+}
+
+// forUs lets through what is asked of one of the names, and refuses what a page of another site asks for: its name may lead
+// here (DNS rebinding), and its forms may be sent here.
+func forUs(h http.Handler, names []string) http.Handler {
+	cross := http.NewCrossOriginProtection()
+	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		api.Refuse(w, api.Fail(http.StatusForbidden, errors.New("a page of another site asks for this")))
+	}))
+	h = cross.Handler(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := strings.TrimSuffix(strings.ToLower(hostOf(r.Host)), ".")
+		if !slices.Contains(names, host) {
+			api.Refuse(w, api.Fail(http.StatusMisdirectedRequest, api.WithRemedy(fmt.Errorf("%q is no name of this API", host), "add it to api.names")))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// hostOf is a Host header without its port.
+func hostOf(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+	}
+	return strings.Trim(host, "[]")
+}

@@ -1,0 +1,23 @@
+package daemon
+
+import (
+	"net/http"
+
+	"github.com/realmgate/realmgate/internal/access"
+	"github.com/realmgate/realmgate/internal/api"
+)
+
+func (g machineServices) newAccess() *access.Service {
+	return access.New(access.Options{
+		Socket: g.options.Socket, Events: &g.events, Log: g.log,
+		Serve: func(who api.Identify) http.Handler { return api.Handler(g.commands(), who, g.log) },
+	})
+}
+
+func (g machineServices) openAccess(d *draft) (change, error) {
+	return g.access.Open(g.store, d.config.API)
+}
+
+func (g machineServices) prepareAccess(d *draft) (change, error) {
+	return g.access.Prepare(d.wanted.read, d.config.API)
+}
