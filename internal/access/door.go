@@ -118,5 +118,5 @@ func (d *door) close() {
 		end()
 		d.ended.Wait()
 	}
-	_ = d.Listener.Close() // a second time for one that was served
+	_ = d.Close() // a second time for one that was served
 }

@@ -27,14 +27,13 @@ const (
 )
 
 var (
-	errNobody     = errors.New("the request names no token, and no certificate of a client came with it")
-	errNoClient   = errors.New("no name of the certificate is one of api.clients")
-	errTooMany    = errors.New("too many logins have failed from there")
-	errWrongHow   = errors.New("Authorization: only Bearer and a token are known here") //nolint:staticcheck // the header's name
-	tokenRemedy   = "make a token at the gateway by realmgate token create, and send it as Authorization: Bearer TOKEN"
-	laterRemedy   = "try again later"
-	bearer        = "Bearer "
-	authenticator = "WWW-Authenticate"
+	errNobody   = errors.New("the request names no token, and no certificate of a client came with it")
+	errNoClient = errors.New("no name of the certificate is one of api.clients")
+	errTooMany  = errors.New("too many logins have failed from there")
+	errWrongHow = errors.New("Authorization: only Bearer and a token are known here") //nolint:staticcheck // the header's name
+	tokenRemedy = "make a token at the gateway by realmgate token create, and send it as Authorization: Bearer TOKEN"
+	laterRemedy = "try again later"
+	bearer      = "Bearer "
 )
 
 // Events hears of failed logins.

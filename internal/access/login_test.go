@@ -39,6 +39,9 @@ func statusOf(t *testing.T, err error) int {
 	if json.Unmarshal(w.Body.Bytes(), &p) != nil || p.Remedy == "" {
 		t.Errorf("no remedy: %s", w.Body)
 	}
+	if w.Code == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") != "Bearer" {
+		t.Errorf("no word of how: %v", w.Header())
+	}
 	return w.Code
 }
 

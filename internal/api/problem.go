@@ -121,6 +121,9 @@ func problemOf(err error) Problem {
 func Refuse(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	text, _ := json.Marshal(p) // strings and numbers always can be written
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer") // RFC 6750 §3
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(text, '\n')) // fails only for a client that has gone

@@ -20,18 +20,28 @@ const (
 // Serve answers on a Unix socket until ctx ends, and then closes it. access says who may what when a request
 // comes. Requests in progress get two seconds to finish; streams end at once. The error is nil after a stop.
 func Serve(ctx context.Context, l net.Listener, g Gateway, access func() Access, logger *slog.Logger) error {
-	return serve(ctx, &doorkeeper{Listener: l, access: access}, &http.Server{Handler: Handler(g, byPeer(access), logger), ConnContext: withPeer}, logger)
+	server := newServer(ctx, Handler(g, byPeer(access), logger), logger)
+	server.ConnContext = withPeer
+	return serve(ctx, &doorkeeper{Listener: l, access: access}, server)
 }
 
 // ServeRemote is Serve on a TCP socket, with TLS or without, for a Handler and all that is before it.
 func ServeRemote(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
-	return serve(ctx, l, &http.Server{Handler: h}, logger)
+	return serve(ctx, l, newServer(ctx, h, logger))
 }
 
-func serve(ctx context.Context, l net.Listener, server *http.Server, logger *slog.Logger) error {
-	server.BaseContext = func(net.Listener) context.Context { return ctx }
-	server.ReadHeaderTimeout, server.IdleTimeout, server.MaxHeaderBytes = headerTime, idleTime, maxHeader
-	server.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
+func newServer(ctx context.Context, h http.Handler, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+}
+
+func serve(ctx context.Context, l net.Listener, server *http.Server) error {
 	stopped := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {
 		defer close(stopped)
