@@ -1,8 +1,10 @@
 package capture
 
 import (
+	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -29,6 +31,27 @@ var errStopping = errors.New("the daemon is stopping")
 
 // Open says where drops come from, before Join. failed hears of what was not read.
 func (f *Drops) Open(data Data, failed func(error)) { f.data, f.failed = data, failed }
+
+// Watch calls visit for drops that a filter lets through until ctx ends or it returns false. hostOf names the host that has one of
+// some addresses.
+func (f *Drops) Watch(ctx context.Context, filter api.Filter, hostOf func(...netip.Addr) string, visit func(api.Drop) bool) error {
+	drops, err := f.Join()
+	if err != nil {
+		return err
+	}
+	defer f.Leave(drops)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case drop := <-drops:
+			drop.Host = hostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
+			if filter.MatchDrop(drop) && !visit(drop) {
+				return nil
+			}
+		}
+	}
+}
 
 // Join begins to look. Call Leave.
 func (f *Drops) Join() (chan api.Drop, error) {

@@ -37,21 +37,5 @@ func (g kernelServices) runCaptures(ctx context.Context) error {
 
 // Drops implements api.Gateway.
 func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
-	drops, err := g.drops.Join()
-	if err != nil {
-		return err
-	}
-	defer g.drops.Leave(drops)
-	v := g.view.Load()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case drop := <-drops:
-			drop.Host = v.realm.HostOf(drop.Tuple.Source.Addr(), drop.Tuple.Destination.Addr())
-			if filter.MatchDrop(drop) && !visit(drop) {
-				return nil
-			}
-		}
-	}
+	return g.drops.Watch(ctx, filter, g.view.Load().realm.HostOf, visit)
 }
