@@ -32,6 +32,8 @@ type fakeGateway struct {
 	events   []Sink
 	lists    []List
 	status   Status
+	told     []Told
+	listened []string // topics, and the last ID
 	drop     func(ctx context.Context, visit func(Drop) bool) error
 	capture  func(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
 }
@@ -188,3 +190,25 @@ func (g *fakeGateway) CreateToken(r TokenRequest) (TokenMade, error) {
 func (g *fakeGateway) RevokeToken(r TokenName) (Token, error) {
 	return Token{Name: r.Name, Role: Read}, g.err
 }
+
+func (g *fakeGateway) Listen(topics []string, last string) (Listener, error) {
+	g.listened = append(topics, last)
+	return &fakeListener{told: g.told}, g.err
+}
+
+// fakeListener hears what a gateway has to tell, and then the end.
+type fakeListener struct {
+	told   []Told
+	closed bool
+}
+
+func (l *fakeListener) Next(context.Context) (t Told, err error) {
+	if len(l.told) == 0 {
+		return t, errBroken
+	}
+	t, l.told = l.told[0], l.told[1:]
+	return t, nil
+}
+
+func (l *fakeListener) ID(m Message) string { return fmt.Sprint("e-", m.Number) }
+func (l *fakeListener) Close()              { l.closed = true }

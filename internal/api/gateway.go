@@ -17,6 +17,7 @@ type Gateway interface {
 	EventCommands
 	JailCommands
 	ListCommands
+	StreamCommands
 	TokenCommands
 	Status() (Status, error)
 	// Ready is nil while packets and names are served.

@@ -104,6 +104,11 @@ func parametersOf(r Route) (list []any) {
 		}
 		list = append(list, object{"name": p.Name, "in": "query", "required": p.Required, "description": p.Short, "schema": kind})
 	}
+	if r.Form == Events {
+		list = append(list, object{
+			"name": "Last-Event-ID", "in": "header", "description": "The id of the last message that was heard: what came since comes first.", "schema": object{"type": "string"},
+		})
+	}
 	if r.Method == http.MethodPost && (r.Path == "/v1/reload" || strings.HasPrefix(r.Path, "/v1/chains/")) {
 		list = append(list, object{
 			"name": "If-Match", "in": "header", "description": "The generation that the change was made for, as the ETag of /v1/status: else it is refused with 412.",
@@ -136,6 +141,10 @@ func (s schemas) answer(r Route) object {
 		if strings.HasSuffix(r.Path, ".json") {
 			answer["content"] = object{"application/json": object{"schema": object{"type": "object"}}}
 		}
+	case Events:
+		answer["content"] = object{"text/event-stream": object{"schema": object{
+			"type": "string", "description": "Messages with an id, an event, which is a topic, and JSON in one line of data. The event lost says how many of these topics were lost, reset that it is not known what came since Last-Event-ID.",
+		}}}
 	case Live:
 		answer["content"] = object{"application/x-ndjson": lines()}
 	case Rows:

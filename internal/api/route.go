@@ -24,10 +24,11 @@ type Form uint8
 
 // The forms.
 const (
-	Value Form = iota // one JSON value
-	Rows              // a page of rows, or all of them in lines
-	Live              // a row in each line, without an end
-	Text              // for people, and for programs that look at the status alone
+	Value  Form = iota // one JSON value
+	Rows               // a page of rows, or all of them in lines
+	Live               // a row in each line, without an end
+	Events             // server-sent events
+	Text               // for people, and for programs that look at the status alone
 )
 
 // Parameter is one of a query.
@@ -65,6 +66,8 @@ func Routes() []Route {
 		live("/v1/drops", Operate, "A sample of the packets that are dropped, as it happens.", Drop{}, handler.drops, filterParameters()...),
 		live("/v1/capture", Admin, "Copies of the packets that functions of a chain take, as they come.", Packet{}, handler.capture, captureParameters()...),
 
+		get("/v1/stream", Read, "What happens, by topics, as it happens: server-sent events.", nil, handler.stream, streamParameters()...).as(Events),
+
 		post("/v1/reload", Operate, "Read the configuration file again and put it into force whole.", nil, Reload{}, handler.reload),
 		post("/v1/handover", Admin, "Stop, and leave the data plane at work for the next daemon.", nil, Handover{}, handler.handover),
 		post("/v1/bans/add", Operate, "Ban prefixes: all of them or, with an error, none.", BanRequest{}, BanChange{}, handler.addBans),
@@ -93,9 +96,7 @@ func get(path string, role Role, short string, answer any, serve endpoint, takes
 }
 
 func rows(path, short string, row any, serve endpoint, takes ...Parameter) Route {
-	r := get(path, Read, short, row, serve, slices.Concat(takes, pageParameters())...)
-	r.Form = Rows
-	return r
+	return get(path, Read, short, row, serve, slices.Concat(takes, pageParameters())...).as(Rows)
 }
 
 // by takes another role.
@@ -104,16 +105,18 @@ func (r Route) by(role Role) Route {
 	return r
 }
 
-func live(path string, role Role, short string, row any, serve endpoint, takes ...Parameter) Route {
-	r := get(path, role, short, row, serve, takes...)
-	r.Form = Live
+// as has another form.
+func (r Route) as(form Form) Route {
+	r.Form = form
 	return r
 }
 
+func live(path string, role Role, short string, row any, serve endpoint, takes ...Parameter) Route {
+	return get(path, role, short, row, serve, takes...).as(Live)
+}
+
 func text(path string, role Role, short string, serve endpoint) Route {
-	r := get(path, role, short, nil, serve)
-	r.Form = Text
-	return r
+	return get(path, role, short, nil, serve).as(Text)
 }
 
 func post(path string, role Role, short string, body, answer any, serve endpoint, takes ...Parameter) Route {

@@ -148,3 +148,7 @@ func (g fakeGateway) CreateToken(r api.TokenRequest) (api.TokenMade, error) {
 func (g fakeGateway) RevokeToken(r api.TokenName) (api.Token, error) {
 	return api.Token{Name: r.Name, Role: api.Read}, g.err
 }
+
+func (g fakeGateway) Listen([]string, string) (api.Listener, error) {
+	return nil, errors.New("nobody tells")
+}

@@ -34,6 +34,7 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
+	"github.com/realmgate/realmgate/internal/stream"
 	"github.com/realmgate/realmgate/internal/systemd"
 	"github.com/realmgate/realmgate/internal/web"
 	"github.com/realmgate/realmgate/internal/web/ability"
@@ -69,6 +70,7 @@ type Daemon struct {
 	sockets   *server.Sockets
 	control   net.Listener
 	access    *access.Service
+	stream    *stream.Hub
 	hangups   chan os.Signal
 	diagnosis *diagnose.Service
 
@@ -92,6 +94,8 @@ func newDaemon(o Options) *Daemon {
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked = kernelServices{g}.newAsked()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
+	g.stream = machineServices{g}.newStream()
+	g.events.Listeners = g.stream
 	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()
 	g.services = g.newServices()
 	return g

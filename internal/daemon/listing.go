@@ -26,13 +26,14 @@ type commands struct {
 	api.EventCommands
 	api.JailCommands
 	api.ListCommands
+	api.StreamCommands
 	api.TokenCommands
 }
 
 func (g *Daemon) commands() commands {
 	return commands{
 		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, EventCommands: &g.events,
-		JailCommands: g.jails, ListCommands: g.lists, TokenCommands: g.access,
+		JailCommands: g.jails, ListCommands: g.lists, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }
 

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"reflect"
 	"sync"
@@ -13,10 +14,14 @@ import (
 // Drain is how long a sink that is closed has to take what waits for it.
 const Drain = 2 * time.Second
 
+// Listeners hear of every event, by its topic, as a line of a sink. They keep nobody waiting.
+type Listeners interface{ Tell(topic string, value any) }
+
 // Hub tells events to sinks. Without sinks, as in its zero value, it tells nobody.
 type Hub struct {
-	Instance string
-	Log      *slog.Logger
+	Instance  string
+	Log       *slog.Logger
+	Listeners Listeners // nil: there are none
 
 	mutex    sync.Mutex // guards what follows
 	sequence uint64
@@ -90,6 +95,20 @@ func (h *Hub) emit(e event.Event, last bool) {
 			s.put(r, last)
 		}
 	}
+	if h.Listeners == nil {
+		return
+	}
+	if line, err := r.line(0); err == nil { // else the sinks say so
+		h.Listeners.Tell(topicOf(e), json.RawMessage(line))
+	}
+}
+
+func topicOf(e event.Event) string {
+	switch e.(type) {
+	case event.Ban, event.Unban:
+		return "bans"
+	}
+	return "events"
 }
 
 // Close tells a last event, and returns when all sinks have ended: after Drain and some

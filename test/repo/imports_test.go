@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"httperror":    {},
 	"lifecycle":    {},
 	"systemd":      {"lifecycle"},
+	"stream":       {"api"},
 	"access":       {"access/settings", "api", "events/event", "lifecycle"},
 	"datapath":     {"model", "mounts", "netdev", "siphash"},
 	"lab/netns":    {"netdev"},
@@ -88,7 +89,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},

@@ -1,0 +1,22 @@
+package daemon
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/stream"
+)
+
+func (g machineServices) newStream() *stream.Hub {
+	return stream.New(stream.Options{
+		Epoch: strconv.FormatInt(g.started.UnixNano(), 36), Log: g.log,
+		Sources: map[string]stream.Source{
+			"status": stream.Every(time.Second, func() (any, error) { return g.commands().Status() }),
+			"drops": func(ctx context.Context, tell func(any)) error {
+				return g.commands().Drops(ctx, api.Filter{}, func(d api.Drop) bool { tell(d); return true })
+			},
+		},
+	})
+}
