@@ -6,46 +6,36 @@ import (
 	"net/url"
 )
 
-func (h handler) insertFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return changeChain(w, r, query, validPlace, h.gateway.InsertFunction)
-}
-
-func (h handler) removeFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return changeChain(w, r, query, func(r ChainRequest) error {
-		if r.places() > 0 {
-			return errors.New("what is removed has no place: leave before, after and priority out")
+// changingChain is changing for what may expect a generation.
+func changingChain(valid func(ChainRequest) error, act func(Gateway, ChainRequest) (ChainChange, error)) endpoint {
+	return func(h handler, w http.ResponseWriter, r *http.Request, query url.Values) error {
+		expected, err := expected(r)
+		if err != nil {
+			return err
 		}
-		return nil
-	}, h.gateway.RemoveFunction)
-}
-
-func (h handler) moveFunction(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return changeChain(w, r, query, func(r ChainRequest) error {
-		if r.places() == 0 {
-			return errors.New("say where to: by before, after or priority")
-		}
-		return validPlace(r)
-	}, h.gateway.MoveFunction)
-}
-
-func (h handler) saveChains(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return do(w, r, query, h.gateway.SaveChains)
-}
-
-// changeChain is change for what may expect a generation.
-func changeChain(w http.ResponseWriter, r *http.Request, query url.Values, valid func(ChainRequest) error, act func(ChainRequest) (ChainChange, error)) error {
-	expected, err := expected(r)
-	if err != nil {
-		return err
+		return changing(valid, func(g Gateway, q ChainRequest) (ChainChange, error) {
+			q.Expected = expected
+			done, err := act(g, q)
+			if err == nil {
+				w.Header().Set("ETag", tag(done.Generation))
+			}
+			return done, err
+		})(h, w, r, query)
 	}
-	return change(w, r, query, valid, func(q ChainRequest) (ChainChange, error) {
-		q.Expected = expected
-		done, err := act(q)
-		if err == nil {
-			w.Header().Set("ETag", tag(done.Generation))
-		}
-		return done, err
-	})
+}
+
+func validRemoval(r ChainRequest) error {
+	if r.places() > 0 {
+		return errors.New("what is removed has no place: leave before, after and priority out")
+	}
+	return nil
+}
+
+func validMove(r ChainRequest) error {
+	if r.places() == 0 {
+		return errors.New("say where to: by before, after or priority")
+	}
+	return validPlace(r)
 }
 
 func validPlace(r ChainRequest) error {

@@ -14,38 +14,49 @@ const mostBody = 32 << 20
 // bodyTime is for it to arrive.
 const bodyTime = 30 * time.Second
 
-// change answers a request that has a body. What the gateway refuses was asked wrongly.
-func change[Q, A any](w http.ResponseWriter, r *http.Request, query url.Values, valid func(Q) error, change func(Q) (A, error)) error {
-	var request Q
+// changing answers a request that has a body. What the gateway refuses was asked wrongly.
+func changing[Q, A any](valid func(Q) error, change func(Gateway, Q) (A, error)) endpoint {
+	return func(h handler, w http.ResponseWriter, r *http.Request, query url.Values) error {
+		var request Q
+		if err := wantNone(query); err != nil {
+			return err
+		}
+		if err := readBody(w, r, &request); err != nil {
+			return failed(fmt.Errorf("read the request: %w", err))
+		}
+		if err := valid(request); err != nil {
+			return failed(err)
+		}
+		done, err := change(h.gateway, request)
+		return changed(w, done, err)
+	}
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, request any) error {
 	read := http.NewResponseController(w)
 	_ = read.SetReadDeadline(time.Now().Add(bodyTime)) // a recorder in a test has none
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
 	decoder.DisallowUnknownFields()
-	if err := wantNone(query); err != nil {
+	if err := decoder.Decode(request); err != nil {
 		return err
-	}
-	if err := decoder.Decode(&request); err != nil {
-		return failed(fmt.Errorf("read the request: %w", err))
 	}
 	_ = read.SetReadDeadline(time.Time{})
-	if err := valid(request); err != nil {
-		return failed(err)
-	}
-	done, err := change(request)
-	return changed(w, done, err)
+	return nil
 }
 
-// do answers a request that says all by its path, and may expect a generation.
-func do[A any](w http.ResponseWriter, r *http.Request, query url.Values, act func(Expected) (A, error)) error {
-	if err := wantNone(query); err != nil {
-		return err
+// doing answers a request that says all by its path, and may expect a generation.
+func doing[A any](act func(Gateway, Expected) (A, error)) endpoint {
+	return func(h handler, w http.ResponseWriter, r *http.Request, query url.Values) error {
+		if err := wantNone(query); err != nil {
+			return err
+		}
+		expected, err := expected(r)
+		if err != nil {
+			return err
+		}
+		done, err := act(h.gateway, expected)
+		return changed(w, done, err)
 	}
-	expected, err := expected(r)
-	if err != nil {
-		return err
-	}
-	done, err := act(expected)
-	return changed(w, done, err)
 }
 
 func changed(w http.ResponseWriter, done any, err error) error {

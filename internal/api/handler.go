@@ -89,14 +89,7 @@ func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.V
 	return reply(w, http.StatusOK, Ended{n})
 }
 
-// reload blames the configuration for whatever goes wrong.
-func (h handler) reload(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return do(w, r, query, h.gateway.Reload)
-}
-
-func (h handler) handover(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return do(w, r, query, func(Expected) (Handover, error) { return h.gateway.Handover() })
-}
+func handover(g Gateway, _ Expected) (Handover, error) { return g.Handover() }
 
 func wantNone(query url.Values) error {
 	for key := range query {

@@ -2,8 +2,6 @@ package api
 
 import (
 	"errors"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -32,10 +30,6 @@ type ListRequest struct {
 // ListChange says how many lists are fetched now.
 type ListChange struct {
 	Lists int `json:"lists"`
-}
-
-func (h handler) refreshLists(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, validLists, h.gateway.RefreshLists)
 }
 
 func validLists(r ListRequest) error {

@@ -2,8 +2,6 @@ package api
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -46,17 +44,11 @@ type TokenName struct {
 	Name string `json:"name"`
 }
 
-func (h handler) createToken(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, validToken, h.gateway.CreateToken)
-}
-
-func (h handler) revokeToken(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	return change(w, r, query, func(TokenName) error { return nil }, h.gateway.RevokeToken)
-}
-
 func validToken(r TokenRequest) error {
 	if r.Role == NoRole || !(r.Seconds >= 1 && r.Seconds <= mostTokenSeconds) {
 		return fmt.Errorf("want a role, and 1 to %d seconds", mostTokenSeconds)
 	}
 	return nil
 }
+
+func validTokenName(TokenName) error { return nil } // the gateway knows which there are
