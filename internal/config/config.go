@@ -70,6 +70,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts, dns, chains)
 	jails := jail.New(&c.Jails)
 	return []schema.Draft{
+		new(version),
 		interfaces,
 		zones,
 		dns,

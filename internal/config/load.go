@@ -41,7 +41,7 @@ func parse(file string, data []byte, known []rules.Set) (*Config, error) {
 		return nil, faults.Err()
 	}
 	root, ok := parseYAML(faults, data, emptyProblem)
-	if ok {
+	if ok && hasVersion(faults, root) {
 		schema.Read(faults, root, drafts)
 	}
 	if err := faults.Err(); err != nil {
