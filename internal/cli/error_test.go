@@ -70,6 +70,8 @@ func TestMistakes(t *testing.T) {
 		"bench run nat44-throughput --external a,b --dut realmgate": {2, `--external measures one box alone: leave --dut out (see: realmgate bench run --help)`},
 		"bench run nat44-throughput --external a,b --setup self-clocked": {2,
 			`an external box has a clock of its own: it is measured with --setup paced alone (see: realmgate bench run --help)`},
+		"config fmt -w":  {2, `give the file to write with -w (see: realmgate config fmt --help)`},
+		"config fmt a b": {2, `realmgate config fmt takes one file, and got "b", too (see: realmgate config fmt --help)`},
 		"completion":     {2, `give a shell: bash, zsh or fish (see: realmgate completion --help)`},
 		"completion csh": {2, `there is no completion for "csh": give bash, zsh or fish (see: realmgate completion --help)`},
 		"help bogus":     {2, `there is no command "bogus" (see: realmgate help --help)`},

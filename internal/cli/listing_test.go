@@ -73,6 +73,7 @@ func TestOutput(t *testing.T) {
 		"drops":          {populated(), "drops --count 3"},
 		"drops-json":     {populated(), "drops --count 2 -o json"},
 		"handover":       {populated(), "handover"},
+		"config-fmt":     {empty, "config fmt testdata/untidy.yaml"},
 		"reload":         {populated(), "reload"},
 		"reload-empty":   {empty, "reload"},
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,28 +46,38 @@ func filesOfExamples(t *testing.T) string {
 	return directory
 }
 
-// Every YAML block of the guide, and of these pages of the reference, loads.
-func TestDocumentedBlocksLoad(t *testing.T) {
+// documentedBlocks are the YAML blocks of the guide, and of these pages of the reference, by page and number.
+func documentedBlocks(t *testing.T) map[string]string {
+	t.Helper()
 	pages, err := filepath.Glob("../../docs/guide/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory := filesOfExamples(t)
-	found := 0
+	blocks := map[string]string{}
 	for _, page := range append(pages, reference, "../../docs/reference/dataplane.md", "../../docs/reference/dns.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
-			if strings.HasSuffix(page, "delegate.md") { // parts of one file: test/e2e boots them together
-				continue
-			}
-			found++
 			block, _, _ = strings.Cut(block, "```")
-			if _, err := Parse(filepath.Join(directory, "block.yaml"), []byte(whole(block))); err != nil {
-				t.Errorf("%s: block %d: %v", page, i+1, err)
-			}
+			blocks[fmt.Sprintf("%s: block %d", page, i+1)] = block
+		}
+	}
+	return blocks
+}
+
+// Each of them loads.
+func TestDocumentedBlocksLoad(t *testing.T) {
+	directory := filesOfExamples(t)
+	found := 0
+	for name, block := range documentedBlocks(t) {
+		if strings.Contains(name, "delegate.md") { // parts of one file: test/e2e boots them together
+			continue
+		}
+		found++
+		if _, err := Parse(filepath.Join(directory, "block.yaml"), []byte(whole(block))); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if found < 30 {

@@ -10,8 +10,11 @@ import (
 
 // Save writes the text to its file, whole or not at all: what was there is there until
 // the new text, with the same owner and mode, takes its name.
-func (d *Document) Save() error {
-	if err := replaceFile(d.file, d.text); err != nil {
+func (d *Document) Save() error { return Replace(d.file, d.text) }
+
+// Replace writes another text to a file in that way.
+func Replace(file string, text []byte) error {
+	if err := replaceFile(file, text); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return nil

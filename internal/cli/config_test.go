@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fmt -w writes what fmt prints, and what is in canonical form is not written again.
+func TestConfigFormatWrites(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/untidy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "realmgate.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed := execute(t.Context(), "config", "fmt", file)
+	if r := execute(t.Context(), "config", "fmt", "-w", file); r != (result{}) {
+		t.Fatalf("%+v", r)
+	}
+	once, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := os.ReadFile(file); err != nil || string(made) != printed.stdout {
+		t.Errorf("printed:\n%s\nwritten, %v:\n%s", printed.stdout, err, made)
+	}
+	if r := execute(t.Context(), "config", "fmt", "-w", file); r != (result{}) {
+		t.Fatalf("%+v", r)
+	}
+	if twice, err := os.Stat(file); err != nil || !os.SameFile(once, twice) {
+		t.Errorf("a file in canonical form is written again: %v", err)
+	}
+}
+
+// A file that is no YAML stays as it is, and its fault has its place.
+func TestConfigFormatRefuses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "realmgate.yaml")
+	if err := os.WriteFile(file, []byte("dns:\n  public: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := execute(t.Context(), "config", "fmt", "-w", file)
+	if left, err := os.ReadFile(file); r.code != exitError || !strings.HasPrefix(r.stderr, file+":2: not valid YAML") || err != nil || len(left) != 17 {
+		t.Errorf("%+v, %v, left %q", r, err, left)
+	}
+}
