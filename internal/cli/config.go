@@ -12,6 +12,6 @@ out and say what it means; none of them changes what is in force.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newConfigFormat(a))
+	command.AddCommand(newConfigFormat(a), newConfigSchema(a))
 	return command
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,23 @@ func TestConfigFormatWrites(t *testing.T) {
 	}
 	if twice, err := os.Stat(file); err != nil || !os.SameFile(once, twice) {
 		t.Errorf("a file in canonical form is written again: %v", err)
+	}
+}
+
+// What is printed is a JSON Schema of the draft that it says.
+func TestConfigSchema(t *testing.T) {
+	t.Parallel()
+	r := execute(t.Context(), "config", "schema")
+	var schema struct {
+		Schema     string `json:"$schema"`
+		Required   []string
+		Properties map[string]any
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &schema); err != nil || r.code != exitOK {
+		t.Fatalf("exit %d: %v", r.code, err)
+	}
+	if schema.Schema != "https://json-schema.org/draft/2020-12/schema" || len(schema.Required) != 4 || schema.Properties["hosts"] == nil {
+		t.Errorf("%s, %q, %d properties", schema.Schema, schema.Required, len(schema.Properties))
 	}
 }
 

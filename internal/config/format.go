@@ -38,10 +38,10 @@ func layOut(text []byte, root *yaml.Node) ([]byte, error) {
 		return nil, err
 	}
 	l := &layout{tokens: t}
-	switch {
-	case root.Kind == yaml.MappingNode:
+	switch root.Kind {
+	case yaml.MappingNode:
 		err = l.mapping(root, 0, "")
-	case root.Kind == yaml.SequenceNode:
+	case yaml.SequenceNode:
 		err = l.sequence(root, 0, "")
 	default:
 		err = errLayout

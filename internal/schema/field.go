@@ -22,7 +22,7 @@ func One[T any](name string, target *T, k Kind[T]) Key {
 // OneAt also stores the line of a good value.
 func OneAt[T any](name string, target *T, line *int, k Kind[T]) Key {
 	return Key{
-		Name: name, Kind: k.Name, Standard: k.Show(*target), Allowed: k.Allowed,
+		Name: name, Kind: k.Name, Standard: k.Show(*target), Allowed: k.Allowed, Value: k.Form(),
 		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
 			if value, ok := ReadValue(faults, node, path, k); ok {
 				*target, *line = value, node.Line
@@ -36,7 +36,7 @@ func OneAt[T any](name string, target *T, line *int, k Kind[T]) Key {
 func Many[T any](name string, target *[]At[T], k Kind[T], least int) Key {
 	want := "a list: each entry " + k.Want
 	return Key{
-		Name: name, Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none",
+		Name: name, Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none", Item: k.Form(),
 		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
 			for _, item := range Elements(faults, node, path, want, least) {
 				if value, ok := ReadValue(faults, item, path, k); ok {

@@ -21,6 +21,8 @@ type Key struct {
 	Standard string // default, as the reference shows it
 	Allowed  string // range, as the reference shows it
 	Keys     []Key  // of a section, or of each element of a list of sections
+	Value    *Form  // of the value, nil where it is no scalar
+	Item     *Form  // of entries of a list that are scalars, nil where none is
 	Foreign  bool   // of another kind of section, and an error here
 	Variant  bool   // no key: Keys are those that a section has of which Name stands after its first
 

@@ -21,6 +21,9 @@ type Kind[T any] struct {
 	Tags    []string // YAML types it may have
 	Parse   func(text string) (T, error)
 	Show    func(T) string
+	Words   []string // of which it is one, nil for others
+	Open    bool     // there are others than Words
+	Bounds  *Bounds  // of a number
 }
 
 var (
@@ -64,7 +67,7 @@ func ShowDuration(d time.Duration) string {
 func Number(least, most int) Kind[int] {
 	bounds := fmt.Sprintf("%d to %d", least, most)
 	return Kind[int]{
-		Name: "number", Allowed: bounds, Want: "a whole number of " + bounds, Tags: numberTag,
+		Name: "number", Allowed: bounds, Want: "a whole number of " + bounds, Tags: numberTag, Bounds: &Bounds{float64(least), float64(most)},
 		Show: strconv.Itoa,
 		Parse: func(text string) (int, error) {
 			n, err := strconv.Atoi(text)
@@ -92,7 +95,7 @@ func Boolean() Kind[bool] {
 func Port() Kind[uint16] {
 	n := Number(1, 65535)
 	return Kind[uint16]{
-		Name: "port", Allowed: n.Allowed, Want: "a port of " + n.Allowed, Tags: numberTag,
+		Name: "port", Allowed: n.Allowed, Want: "a port of " + n.Allowed, Tags: numberTag, Bounds: n.Bounds,
 		Show: func(p uint16) string { return strconv.Itoa(int(p)) },
 		Parse: func(text string) (uint16, error) {
 			p, err := n.Parse(text)
@@ -120,7 +123,7 @@ func choice[T any](show func(T) string, values []T) Kind[T] {
 		list = strings.Join(words[:last], ", ") + " or " + list
 	}
 	return Kind[T]{
-		Name: "word", Allowed: list, Want: list, Tags: TextTag,
+		Name: "word", Allowed: list, Want: list, Tags: TextTag, Words: words,
 		Show: show,
 		Parse: func(text string) (T, error) {
 			if i := slices.Index(words, text); i >= 0 {
@@ -250,7 +253,7 @@ func IsHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) 
 func Ratio(least, most float64) Kind[float64] {
 	bounds := fmt.Sprintf("%s to %s, as 2 or 1.5", ShowRatio(least), ShowRatio(most))
 	return Kind[float64]{
-		Name: "number", Allowed: bounds, Want: "a number of " + bounds, Tags: []string{"!!int", "!!float"},
+		Name: "number", Allowed: bounds, Want: "a number of " + bounds, Tags: []string{"!!int", "!!float"}, Bounds: &Bounds{least, most},
 		Show: ShowRatio,
 		Parse: func(text string) (float64, error) {
 			n, err := strconv.ParseFloat(text, 64)

@@ -90,7 +90,7 @@ func signatures(name string, target *[]Pattern) schema.Key {
 	}
 	const want = "a list: each entry a text or a mapping"
 	return schema.Key{
-		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Pattern)),
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Pattern)), Item: prefixText().Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, want, 1) {
 				var s Pattern

@@ -34,7 +34,7 @@ func Conditions(name string, target *[]Condition, sets *[]schema.Named) schema.K
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
 	return schema.Key{
-		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Condition), new(int)),
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Condition), new(int)), Item: schema.Network().Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, want, 1) {
 				var c Condition

@@ -17,7 +17,8 @@ func mss() schema.Kind[model.MSS] {
 	n := schema.Number(leastMSS, mostMSS)
 	allowed := fmt.Sprintf("auto, off or %s", n.Allowed)
 	return schema.Kind[model.MSS]{
-		Name: "word or number", Allowed: allowed, Want: allowed, Tags: []string{"!!str", "!!int"},
+		Name: "word or number", Allowed: allowed, Want: allowed, Tags: []string{"!!str", "!!int"}, Bounds: n.Bounds,
+		Words: []string{model.MSSAuto.String(), model.MSSOff.String()}, Open: true,
 		Show: model.MSS.String,
 		Parse: func(text string) (model.MSS, error) {
 			for _, word := range []model.MSS{model.MSSAuto, model.MSSOff} {

@@ -134,6 +134,7 @@ func used() schema.Kind[string] {
 		}
 	}
 	k := schema.OneOf(words...)
+	k.Open = true
 	k.Name, k.Allowed, k.Want = "word or path", "a function's word, or ./NAME.bpf.o", k.Want+", or the path of your own (./name.bpf.o)"
 	k.Parse = func(text string) (string, error) {
 		_, err := kindOf(text)

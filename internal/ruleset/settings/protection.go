@@ -73,7 +73,7 @@ func (d *AddressesDraft) listed(name string, target *[]Listed) schema.Key {
 	}
 	const want = "a list: each entry an address, a prefix or a mapping"
 	return schema.Key{
-		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Listed), new(int), new(int)),
+		Name: name, Kind: "list of sections", Standard: "none", Keys: keys(new(Listed), new(int), new(int)), Item: schema.AnyNetwork().Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			items := schema.Elements(faults, node, path, want, 1)
 			if len(items) > mostListed {

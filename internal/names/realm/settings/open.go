@@ -50,7 +50,7 @@ func openPort(all bool) schema.Kind[[]model.Port] {
 func portsKey(target *portList) schema.Key {
 	k := openPort(false)
 	return schema.Key{
-		Name: "ports", Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none",
+		Name: "ports", Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none", Item: k.Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 			target.line = line
 			target.read(faults, node, path, "a list: each entry "+k.Want, k)
@@ -63,6 +63,7 @@ func openKey(target *portList) schema.Key {
 	k := openPort(true)
 	return schema.Key{
 		Name: "open", Kind: "word or list of: " + k.Name, Allowed: everything + ", or " + k.Allowed, Standard: "none: closed",
+		Value: schema.OneOf(everything).Form(), Item: k.Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 			target.line = line
 			if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" && node.Value == everything {

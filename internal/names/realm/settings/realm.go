@@ -76,7 +76,7 @@ func (s *secondaryEntry) keys() []schema.Key {
 func zonesKey(target *[]*zoneEntry) schema.Key {
 	name := schema.Domain()
 	return schema.Key{
-		Name: "zones", Kind: "list of: name or section", Allowed: name.Allowed, Keys: new(zoneEntry).keys(),
+		Name: "zones", Kind: "list of: name or section", Allowed: name.Allowed, Keys: new(zoneEntry).keys(), Item: name.Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, "a list: each entry "+name.Want+", or a mapping", 1) {
 				z := &zoneEntry{path: fmt.Sprintf("%s[%d]", path, i)}
