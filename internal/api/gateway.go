@@ -14,6 +14,7 @@ type Gateway interface {
 	BanCommands
 	CaptureCommands
 	ChainCommands
+	ConfigCommands
 	EventCommands
 	JailCommands
 	ListCommands
@@ -41,9 +42,6 @@ type Gateway interface {
 	// happens, until ctx ends or visit returns false. It calls visit from one
 	// goroutine at a time, and visit never waits.
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
-	// Reload reads the configuration file again and puts it into force whole.
-	// An error, which reads FILE:LINE: message where it can, changes nothing; a Stale says that what is expected is not in force.
-	Reload(Expected) (Reload, error)
 	// Handover has the daemon stop as soon as this is answered, and leave the data plane at work for the next one.
 	Handover() (Handover, error)
 }

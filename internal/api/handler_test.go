@@ -28,6 +28,8 @@ func TestAnswers(t *testing.T) {
 		"GET /v1/hosts":    `"open":[],"services":[]`,
 		"POST /v1/reload":  `{"generation":7,"hosts":2}`,
 
+		"GET /v1/config":        `"text":"a: 1\n"`,
+		"GET /v1/config/diff":   `"differences":[],"services":[],"restart":[]`,
 		"POST /v1/handover":     `{"sessions":2}`,
 		"POST /v1/sessions/end": `{"sessions":2}`,
 	} {

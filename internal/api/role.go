@@ -18,7 +18,7 @@ const (
 	NoRole  Role = iota
 	Read         // look at what there is
 	Operate      // ban, end sessions, reload, refresh lists, watch drops, explain
-	Admin        // change chains, capture packets, stop the gateway
+	Admin        // see the configuration, change chains, capture packets, stop the gateway
 )
 
 var roleNames = [...]string{"none", "read", "operate", "admin"}

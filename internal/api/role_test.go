@@ -34,7 +34,7 @@ var takes = map[string]Role{
 	"POST /v1/lists/refresh": Operate, "POST /v1/sessions/end": Operate,
 
 	"GET /v1/capture": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
-	"POST /v1/chains/save": Admin,
+	"POST /v1/chains/save": Admin, "GET /v1/config": Admin, "GET /v1/config/diff": Admin,
 
 	"GET /v1/stream": Read, "GET /v1/tokens": Admin, "POST /v1/tokens/create": Admin, "POST /v1/tokens/revoke": Admin,
 	"GET /v1/sessions/summary": Read, "GET /v1/openapi.json": Read, "GET /healthz": NoRole, "GET /readyz": NoRole,

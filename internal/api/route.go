@@ -57,6 +57,8 @@ func Routes() []Route {
 		rows("/v1/pool", "Which service has which address of the pool.", Binding{}, filtered(Gateway.Pool, "address", "service"), filterParameters()...),
 		rows("/v1/hosts", "The hosts inside, and what of them is open.", Host{}, filtered(hosts, "name"), filterParameters()...),
 		rows("/v1/chains", "The chains in force, in the order in which they are sought.", Chain{}, configured(Gateway.Chains, "name")),
+		get("/v1/config", Admin, "The configuration in force, with its secrets.", Config{}, doing(inForce)),
+		get("/v1/config/diff", Admin, "What a reload would change.", ConfigDiff{}, doing(configDiff)),
 		rows("/v1/bans", "The bans in force.", Ban{}, all(Gateway.Bans, "prefix")),
 		rows("/v1/jails", "The logs that are watched.", Jail{}, configured(Gateway.Jails, "name")),
 		rows("/v1/events", "The sinks of events.", Sink{}, configured(Gateway.Events, "name")),

@@ -5,13 +5,14 @@ import "github.com/spf13/cobra"
 func newConfig(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "config",
-		Short: "See and lay out the configuration",
+		Short: "See, compare and lay out the configuration",
 		Long: `The configuration file says all that the gateway is to do. These commands lay it
-out and say what it means; none of them changes what is in force.`,
-		Example: `  realmgate config fmt -w /etc/realmgate.yaml`,
-		Args:    cobra.NoArgs,
-		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+out, and say what it means and what is in force, which none of them changes.`,
+		Example: `  realmgate config fmt -w /etc/realmgate.yaml
+  realmgate config diff`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newConfigFormat(a), newConfigSchema(a))
+	command.AddCommand(newConfigDiff(a), newConfigFormat(a), newConfigSchema(a), newConfigShow(a))
 	return command
 }

@@ -38,6 +38,22 @@ func TestConfigFormatWrites(t *testing.T) {
 	}
 }
 
+// Differences are told as diff(1) does: by what is printed, and the exit code.
+func TestConfigDiff(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"config-diff": {"config", "diff"}, "config-diff-json": {"config", "diff", "-o", "json"}} {
+		r := execute(t.Context(), append(args, "--socket", populated().serve(t))...)
+		if r.code != exitError || r.stderr != "" {
+			t.Errorf("%s: exit %d, %s", name, r.code, r.stderr)
+		}
+		golden(t, name, r.stdout)
+	}
+	refuses := &fakeDaemon{refusal: "/etc/realmgate.yaml:3: one\n/etc/realmgate.yaml:4: two"}
+	if r := execute(t.Context(), "config", "diff", "--socket", refuses.serve(t)); r.code != exitError {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What is printed is a JSON Schema of the draft that it says.
 func TestConfigSchema(t *testing.T) {
 	t.Parallel()

@@ -39,8 +39,10 @@ type fakeDaemon struct {
 	explained client.Explanation
 	drops     []client.Drop   // shown, and then the stream stays open
 	packets   []client.Packet // the same
-	refusal   string          // what every request gets when set
-	breaks    bool            // streams end with an error line
+	config    client.Config
+	diff      client.ConfigDiff
+	refusal   string // what every request gets when set
+	breaks    bool   // streams end with an error line
 
 	mutex   sync.Mutex
 	queries []string // "/v1/pool?port=80"
@@ -106,6 +108,10 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			asked.Lists = append(asked.Lists, "by force")
 		}
 		write(w, client.ListChange{Lists: len(asked.Lists)})
+	case "/v1/config":
+		write(w, d.config)
+	case "/v1/config/diff":
+		write(w, d.diff)
 	case "/v1/explain":
 		write(w, d.explained)
 	case "/v1/chains":
@@ -239,6 +245,18 @@ func populated() *fakeDaemon {
 				Fetched: started, Checked: started.Add(26 * time.Hour), Next: started.Add(27 * time.Hour),
 			},
 			{Name: "partners", Source: "http://lists.example/", Failures: 3, Error: "the server answered 404 \x1b[2JNot Found"},
+		},
+		config: client.Config{Generation: 3, File: "/etc/realmgate.yaml", Text: "# The edge.\npool: {addresses: [198.18.0.32/28]}\n", Effective: "pool:\n  addresses: [198.18.0.32/28]\n  rest: 730s\n"},
+		diff: client.ConfigDiff{
+			Generation: 3, File: "/etc/realmgate.yaml", Restart: []string{"capacity"}, Left: 4711,
+			Differences: []client.Difference{
+				{Key: "pool.rest", Was: "730s", Is: "60s"}, {Key: "capacity", Was: "1000000", Is: "2000000"},
+				{Key: "hosts", Was: "hostb.foo.example."}, {Key: "hosts[hosta.foo.example.].services", Is: "git.foo.example."},
+			},
+			Services: []client.ServiceChange{
+				{Host: "hostb.foo.example.", Name: "www.hostb.foo.example.", Closes: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}}, Sessions: 12},
+				{Host: "hosta.foo.example.", Name: "git.foo.example.", Opens: []model.Port{{Protocol: model.TCP, Port: 22, To: 22}}},
+			},
 		},
 		explained: client.Explanation{
 			From: address("203.0.113.7"), To: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Direction: "in", Generation: 3,

@@ -22,7 +22,7 @@ the file, are gone then.`,
 		Args: cobra.NoArgs,
 	}
 	command.RunE = does(func(ctx context.Context) error {
-		done, err := a.client().Reload(ctx)
+		done, err := a.client().ConfigEditor().Reload(ctx)
 		if err != nil {
 			return err
 		}

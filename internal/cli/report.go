@@ -45,15 +45,19 @@ func (a *app) report(command *cobra.Command, err error) int {
 	var faults schema.Errors
 	var refused *client.Error
 	switch {
+	case errors.Is(err, errDiffers):
 	case errors.As(err, &faults):
 		// As they are, so that editors find file and line.
 		_, _ = fmt.Fprintln(a.stderr, faults)
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
-		if command.Name() != "reload" && command.Parent().Name() != "chain" { // no configuration is at fault
+		if command.Name() != "reload" && command.Parent().Name() != "chain" && command.Parent().Name() != "config" { // no configuration is at fault
 			a.complain("%s", refused)
 			break
 		}
 		_, _ = fmt.Fprintln(a.stderr, refused)
+		if command.Parent().Name() == "config" { // which changes nothing anyway
+			break
+		}
 		a.complain("nothing was changed: the gateway goes on with the configuration that it has")
 	case errors.Is(err, context.Canceled):
 		a.complain("interrupted")

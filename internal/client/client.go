@@ -120,12 +120,6 @@ func (c *Client) Explain(ctx context.Context, r ExplainRequest) (Explanation, er
 	return fetch[Explanation](ctx, c, http.MethodGet, "/v1/explain", r.Query())
 }
 
-// Reload makes the gateway read its configuration again. An error of type
-// *Error comes from the gateway, which then goes on as before.
-func (c *Client) Reload(ctx context.Context) (Reload, error) {
-	return fetch[Reload](ctx, c, http.MethodPost, "/v1/reload", nil)
-}
-
 // Handover makes the gateway stop and leave its data plane at work for the next one.
 func (c *Client) Handover(ctx context.Context) (Handover, error) {
 	return fetch[Handover](ctx, c, http.MethodPost, "/v1/handover", nil)

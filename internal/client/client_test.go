@@ -106,7 +106,7 @@ func TestAnswersComeThrough(t *testing.T) {
 	if err != nil || err2 != nil || added != 2 || removed.Prefixes != 2 || !slices.Equal(removed.Wider, request.Prefixes[1:]) {
 		t.Errorf("%d and %v bans, %v, %v", added, removed, err, err2)
 	}
-	done, err := c.Reload(ctx)
+	done, err := c.ConfigEditor().Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {
 		t.Errorf("reload %+v, %v", done, err)
 	}
@@ -186,7 +186,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 	_, pool := c.Pool(ctx, filter)
 	_, hosts := c.Hosts(ctx, filter)
 	_, chains := c.Chains(ctx)
-	_, reload := c.Reload(ctx)
+	_, reload := c.ConfigEditor().Reload(ctx)
 	for what, err := range map[string]error{
 		"status": status, "pool": pool, "hosts": hosts, "chains": chains, "reload": reload,
 		"sessions": c.Sessions(ctx, filter, func(Session) bool { return true }),

@@ -44,6 +44,14 @@ type (
 	ListRequest = api.ListRequest
 	// ListChange says how many lists that are.
 	ListChange = api.ListChange
+	// Config is the configuration in force.
+	Config = api.Config
+	// ConfigDiff is what would be another after a reload.
+	ConfigDiff = api.ConfigDiff
+	// Difference is a value that changes, or an entry that comes or goes.
+	Difference = api.Difference
+	// ServiceChange is what a name would open, or would not any more.
+	ServiceChange = api.ServiceChange
 	// Chain is a row of network functions for the flows that it matches.
 	Chain = api.Chain
 	// Function is a network function of a chain.

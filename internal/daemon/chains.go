@@ -51,7 +51,7 @@ func (g kernelServices) prepareCounts(d *draft) (change, error) {
 
 func (g kernelServices) newChains() *chains.Service {
 	return chains.New(chains.Options{
-		File: g.options.ConfigFile, Changing: &g.reload, InForce: func() chains.InForce { return g.view.Load().chains() },
+		File: g.options.ConfigFile, Changing: &g.changing, InForce: func() chains.InForce { return g.view.Load().chains() },
 		Put: func(d *config.Document) error {
 			old := g.view.Load()
 			return g.services.Apply(old.next(wanted{document: d, outbound: g.outbound.Addresses(), lists: old.lists}))

@@ -62,7 +62,7 @@ func TestChainChanges(t *testing.T) {
 	reload := func(want int) {
 		t.Helper()
 		var done api.Reload
-		if err := r.namespace.Do(func() (err error) { done, err = r.Reload(0); return err }); err != nil || done.Dropped != want || r.changed() != "[]" {
+		if err := r.namespace.Do(func() (err error) { done, err = r.reload.Reload(0); return err }); err != nil || done.Dropped != want || r.changed() != "[]" {
 			t.Errorf("a reload dropped %d changes, want %d (%s): %v", done.Dropped, want, r.changed(), err)
 		}
 	}

@@ -3,5 +3,5 @@
 // declares as a small interface, and a file here for each room gives it.
 //
 // A view is what one configuration says, whole; it does not change, and the one in force is swapped at once. A draft is a view
-// on its way into force, one at a time, under Daemon.reload.
+// on its way into force, one at a time, under Daemon.changing.
 package daemon

@@ -12,8 +12,8 @@ import (
 // Explain implements api.Gateway. The chains in force are built once more, and stay in
 // force meanwhile.
 func (g commands) Explain(r api.ExplainRequest) (api.Explanation, error) {
-	g.reload.Lock()
-	defer g.reload.Unlock()
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	e := g.newExplainer()
 	defer func() {
 		if err := e.Close(); err != nil {

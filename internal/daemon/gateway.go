@@ -31,6 +31,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/plane"
+	"github.com/realmgate/realmgate/internal/reload"
 	"github.com/realmgate/realmgate/internal/ruleset"
 	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
@@ -78,7 +79,8 @@ type Daemon struct {
 
 	leave    context.CancelFunc // ends Run
 	services serviceList
-	reload   sync.Mutex // one at a time
+	reload   *reload.Service
+	changing sync.Mutex // one configuration at a time comes into force
 }
 
 func newDaemon(o Options) *Daemon {
@@ -92,7 +94,7 @@ func newDaemon(o Options) *Daemon {
 	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
-	g.asked = kernelServices{g}.newAsked()
+	g.asked, g.reload = kernelServices{g}.newAsked(), g.newReload()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream

@@ -23,6 +23,7 @@ type commands struct {
 	api.BanCommands
 	api.CaptureCommands
 	api.ChainCommands
+	api.ConfigCommands
 	api.EventCommands
 	api.JailCommands
 	api.ListCommands
@@ -32,7 +33,7 @@ type commands struct {
 
 func (g *Daemon) commands() commands {
 	return commands{
-		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, EventCommands: &g.events,
+		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events,
 		JailCommands: g.jails, ListCommands: g.lists, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }

@@ -28,8 +28,8 @@ func (g guardServices) prepareLists(d *draft) (c change, err error) {
 // takeLists puts what the lists have now into force, as a reload would; what has failed
 // is tried again after the next refresh.
 func (g guardServices) takeLists(ctx context.Context) error {
-	g.reload.Lock()
-	defer g.reload.Unlock()
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	if ctx.Err() != nil {
 		return nil // a reload has ended the list, or we stop
 	}

@@ -32,8 +32,8 @@ func (g machineServices) readdress(ctx context.Context) {
 	if slices.Equal(g.view.Load().outbound, g.outbound.Addresses()) {
 		return // without the lock, which a reload may hold for long
 	}
-	g.reload.Lock()
-	defer g.reload.Unlock()
+	g.changing.Lock()
+	defer g.changing.Unlock()
 	old, addresses := g.view.Load(), g.outbound.Addresses()
 	if ctx.Err() != nil || slices.Equal(old.outbound, addresses) {
 		return // we stop, or a reload has done it

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -10,48 +8,20 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/diagnose"
-	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/reload"
 )
 
-// Reload implements api.Gateway: the file is read and checked whole before
-// anything changes, and what was in force is put back if a step fails.
-func (g *Daemon) Reload(expected api.Expected) (done api.Reload, err error) {
-	g.reload.Lock()
-	defer g.reload.Unlock()
-	old := g.view.Load()
-	if err := expected.Check(old.generation); err != nil {
-		return api.Reload{}, err
-	}
-	defer func() {
-		g.events.Emit(event.Reload{Generation: done.Generation, Error: event.Text(err)})
-		if err != nil {
-			g.log.Error("reload failed", "error", err)
-		}
-	}()
-	d, err := config.Read(g.options.ConfigFile)
-	if err != nil {
-		return api.Reload{}, err
-	}
-	next := old.next(wanted{document: d, read: true})
-	if err := g.immutable(next); err != nil {
-		return api.Reload{}, err
-	}
-	if err := g.services.Apply(next); err != nil {
-		return api.Reload{}, fmt.Errorf("%s: %w", g.options.ConfigFile, err)
-	}
-	c, dropped := d.Config, old.chains().Lost(d.Config)
-	g.log.Info("reloaded", "generation", next.generation, "hosts", len(c.Hosts), "dropped_changes", dropped)
-	return api.Reload{Generation: next.generation, Hosts: len(c.Hosts), Dropped: dropped}, nil
-}
-
-// immutable returns an error for each change that only a restart can make.
-func (g *Daemon) immutable(d *draft) error {
-	var errs []error
-	for _, key := range g.services.Immutable(d) {
-		errs = append(errs, fmt.Errorf("%s: %s changed: restart the daemon to change it", g.options.ConfigFile, key))
-	}
-	return errors.Join(errs...)
+func (g *Daemon) newReload() *reload.Service {
+	next := func(d *config.Document) *draft { return g.view.Load().next(wanted{document: d, read: true}) }
+	return reload.New(reload.Options{
+		File: g.options.ConfigFile, Changing: &g.changing, Events: &g.events, Log: g.log,
+		InForce:   func() (*config.Document, uint32) { v := g.view.Load(); return v.document, v.generation },
+		Immutable: func(d *config.Document) []string { return g.services.Immutable(next(d)) },
+		Put:       func(d *config.Document) error { return g.services.Apply(next(d)) },
+		Lost:      func(c *config.Config) int { return g.view.Load().chains().Lost(c) },
+		Sessions:  func(visit func(api.Session) bool) error { return g.commands().Sessions(api.Filter{}, 0, visit) },
+	})
 }
 
 // changed are the keys that are not the same, by their names.

@@ -49,7 +49,7 @@ func Run(ctx context.Context, options Options) error {
 	defer g.leave()
 	if err = g.start(d); err == nil {
 		err = g.services.Run(ctx)
-		g.reload.Lock() // for good: the control socket does not wait for long for what was asked
+		g.changing.Lock() // for good: the control socket does not wait for long for what was asked
 		g.log.Info("stopping", "keep_dataplane", g.plane.Keeps())
 		err = errors.Join(err, g.services.Stop())
 	}
@@ -76,7 +76,7 @@ func (g *Daemon) runHangups(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.hangups:
-			_, _ = g.Reload(0) // which logs what is wrong
+			_, _ = g.reload.Reload(0) // which logs what is wrong
 		}
 	}
 }

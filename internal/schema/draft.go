@@ -12,12 +12,14 @@ type Draft interface {
 // Claimer is a draft with something that others must not have, or ask for. All claim before the first is finished.
 type Claimer interface{ Claim(faults *Faults) }
 
-// Read reads a document: what is in it is for one draft each.
-func Read(faults *Faults, root *yaml.Node, drafts []Draft) {
-	ReadSection(faults, root, "", 1, Keys(drafts))
+// Read reads a document: what is in it is for one draft each. It returns the keys by which it was read.
+func Read(faults *Faults, root *yaml.Node, drafts []Draft) []Key {
+	keys := Keys(drafts)
+	ReadSection(faults, root, "", 1, keys)
 	all := under{drafts: drafts}
 	all.Claim(faults)
 	all.Finish(faults)
+	return keys
 }
 
 // Keys are those of all drafts, in their order.

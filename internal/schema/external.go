@@ -18,6 +18,18 @@ type external struct {
 	device string
 }
 
+func (e external) String() string {
+	switch prefix, whole := e.span.Prefix(); {
+	case e.device != "":
+		return e.device
+	case whole && prefix.IsSingleIP():
+		return prefix.Addr().String()
+	case whole:
+		return prefix.String()
+	}
+	return e.span.String()
+}
+
 // Externals are addresses outside, and interfaces whose addresses are meant.
 type Externals struct {
 	path    string
@@ -84,7 +96,7 @@ func externals(most int) Kind[external] {
 	devices := Device()
 	return Kind[external]{
 		Name: "address, prefix, range or interface", Allowed: fmt.Sprintf("at most %d addresses in all", most), Tags: TextTag,
-		Want: want + ", or an interface (eth0)",
+		Want: want + ", or an interface (eth0)", Show: external.String,
 		Parse: func(text string) (external, error) {
 			if strings.ContainsFunc(text, IsLetter) && !strings.ContainsAny(text, ":/") {
 				name, err := devices.Parse(text)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -23,6 +24,12 @@ func One[T any](name string, target *T, k Kind[T]) Key {
 func OneAt[T any](name string, target *T, line *int, k Kind[T]) Key {
 	return Key{
 		Name: name, Kind: k.Name, Standard: k.Show(*target), Allowed: k.Allowed, Value: k.Form(),
+		Given: func() (string, bool) {
+			text := k.Show(*target)
+			_, err := k.Parse(text)
+			return text, err == nil
+		},
+		zero: func() bool { return reflect.ValueOf(target).Elem().IsZero() },
 		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
 			if value, ok := ReadValue(faults, node, path, k); ok {
 				*target, *line = value, node.Line
@@ -37,6 +44,12 @@ func Many[T any](name string, target *[]At[T], k Kind[T], least int) Key {
 	want := "a list: each entry " + k.Want
 	return Key{
 		Name: name, Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none", Item: k.Form(),
+		Items: func() (list []string) {
+			for _, entry := range *target {
+				list = append(list, k.Show(entry.Value))
+			}
+			return list
+		},
 		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
 			for _, item := range Elements(faults, node, path, want, least) {
 				if value, ok := ReadValue(faults, item, path, k); ok {
@@ -93,8 +106,9 @@ func (b Begun) Either(faults *Faults, path, words string, first, second int) boo
 // ListOf is a key with a list of sections, each read into a T of its own.
 func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 	documented := keys(new(T))
+	var read [][]Key
 	return Key{
-		Name: name, Kind: "list of sections", Standard: "none", Keys: documented,
+		Name: name, Kind: "list of sections", Standard: "none", Keys: documented, Entries: func() [][]Key { return read },
 		Read: func(faults *Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range Elements(faults, node, path, "a list, each entry a mapping", 0) {
 				element := new(T)
@@ -102,7 +116,8 @@ func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 				if e, notes := any(element).(interface{ Begins(line int) }); notes && item.Kind == yaml.MappingNode {
 					e.Begins(item.Line)
 				}
-				ReadSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, keys(element))
+				read = append(read, keys(element))
+				ReadSection(faults, item, fmt.Sprintf("%s[%d]", path, i), item.Line, read[i])
 			}
 		},
 	}
@@ -111,6 +126,7 @@ func ListOf[T any](name string, target *[]*T, keys func(*T) []Key) Key {
 // Noting also stores the line of a key that is given, also where its value is wrong.
 func Noting(target *int, k Key) Key {
 	read := k.Read
+	k.Noted = true
 	k.Read = func(faults *Faults, node *yaml.Node, path string, line int) {
 		*target = line
 		read(faults, node, path, line)

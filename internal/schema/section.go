@@ -24,7 +24,16 @@ type Key struct {
 	Value    *Form  // of the value, nil where it is no scalar
 	Item     *Form  // of entries of a list that are scalars, nil where none is
 	Foreign  bool   // of another kind of section, and an error here
+	Noted    bool   // that the file gives it means something, whatever its value
 	Variant  bool   // no key: Keys are those that a section has of which Name stands after its first
+
+	// What the key has when all is read and finished, in the words of the reference. Any may be nil; Given also has a default, and
+	// reports whether there is a value at all.
+	Given   func() (text string, ok bool)
+	Items   func() []string // of a list of scalars
+	Entries func() [][]Key  // of a list of sections: the keys of each
+
+	zero func() bool // whether nothing has set the value
 
 	// Read checks the node and stores its value. line is the key's own.
 	Read func(faults *Faults, node *yaml.Node, path string, line int)
@@ -39,6 +48,12 @@ func (k Key) Must() Key {
 // Otherwise documents a default that is not a fixed value.
 func (k Key) Otherwise(standard string) Key {
 	k.Standard = standard
+	if given := k.Given; given != nil {
+		k.Given = func() (string, bool) {
+			text, ok := given()
+			return text, ok && !k.zero()
+		}
+	}
 	return k
 }
 

@@ -84,12 +84,13 @@ var mayImport = map[string][]string{
 	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match", "ruleset/settings"},
+	"reload":           {"api", "config", "events/event", "model"},
 	"chains":           {"api", "config", "datapath", "events/event", "model", "ruleset", "ruleset/settings"},
 	"names/shared":     {"config", "datapath", "model", "registry", "ruleset"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -115,7 +116,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "tenants", "web", "web/ability", "web/rest",
+	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

@@ -123,7 +123,7 @@ func (e *experiment) putChains(ctx context.Context) error {
 	if err := e.gateway.configure(e.configuration(true)); err != nil {
 		return err
 	}
-	if _, err := e.gateway.client.Reload(ctx); err != nil {
+	if _, err := e.gateway.client.ConfigEditor().Reload(ctx); err != nil {
 		return fmt.Errorf("put the chains into force: %w", err)
 	}
 	after, err := e.gateway.client.Status(ctx)

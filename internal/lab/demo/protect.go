@@ -139,7 +139,7 @@ func (s *siege) add(ctx context.Context, text string) error {
 	if err := s.gateway.configure(s.change(s.configuration)); err != nil {
 		return err
 	}
-	if _, err := s.gateway.client.Reload(ctx); err != nil {
+	if _, err := s.gateway.client.ConfigEditor().Reload(ctx); err != nil {
 		return fmt.Errorf("put it into force: %w", err)
 	}
 	return nil

@@ -42,6 +42,7 @@ type functionEntry struct {
 	kind          *nf.Kind // nil where nobody knows which it is
 	own           nf.Draft
 	given         schema.Given
+	keys          []schema.Key // that it may have
 }
 
 // functionsKey is a key with a list of functions. Which keys one has depends on what stands after `use`.
@@ -53,6 +54,12 @@ func functionsKey(name string, target *[]*functionEntry) schema.Key {
 	}
 	return schema.Key{
 		Name: name, Kind: "list of sections", Standard: "none", Keys: documented,
+		Entries: func() (entries [][]schema.Key) {
+			for _, f := range *target {
+				entries = append(entries, f.keys)
+			}
+			return entries
+		},
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, _ int) {
 			for i, item := range schema.Elements(faults, node, path, "a list, each entry a mapping", 0) {
 				f := new(functionEntry)
@@ -73,7 +80,8 @@ func (f *functionEntry) read(faults *schema.Faults, node *yaml.Node, path string
 			keys = append(keys, f.given.Noting(f.own.Keys()...)...)
 		}
 	}
-	schema.ReadSection(faults, node, path, line, append(keys, f.others(keys)...))
+	f.keys = append(keys, f.others(keys)...)
+	schema.ReadSection(faults, node, path, line, f.keys)
 	f.given.Name = f.function.Name
 }
 

@@ -82,7 +82,7 @@ func TestNothingIsLostToAMillionBlocked(t *testing.T) {
 					return err
 				}
 				began := time.Now()
-				if _, err := d.client.Reload(ctx); err != nil {
+				if _, err := d.client.ConfigEditor().Reload(ctx); err != nil {
 					return err
 				}
 				took = append(took, time.Since(began).Round(time.Millisecond))
@@ -120,7 +120,7 @@ func built(t *testing.T) bench.Model {
 
 // change takes a function into a chain and out of it, and reads the file in between.
 func change(ctx context.Context, c *client.Client, swaps, reloads int) error {
-	if _, err := c.Reload(ctx); err != nil {
+	if _, err := c.ConfigEditor().Reload(ctx); err != nil {
 		return err
 	}
 	for n := range swaps {
@@ -131,7 +131,7 @@ func change(ctx context.Context, c *client.Client, swaps, reloads int) error {
 			_, err = c.ChainEditor().Remove(ctx, client.ChainRequest{Chain: "bench", Function: "more"})
 		}
 		if n%(swaps/reloads) == 1 && err == nil {
-			_, err = c.Reload(ctx)
+			_, err = c.ConfigEditor().Reload(ctx)
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("change %d", n), err)

@@ -108,7 +108,7 @@ func (d *realmgateDevice) reload(ctx context.Context, rules bench.Setup) (time.D
 		return 0, err
 	}
 	return timed(func() error {
-		if _, err := d.client.Reload(ctx); err != nil {
+		if _, err := d.client.ConfigEditor().Reload(ctx); err != nil {
 			return fmt.Errorf("reload: %w", err)
 		}
 		return nil

@@ -1,0 +1,232 @@
+package reload
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/events/event"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+const text = `interfaces: {public: [eth0], private: [eth1]}
+realm: {zones: [foo.example.], nameserver: ns.foo.example.}
+dns: {public: 198.18.0.1, private: 10.0.0.1}
+pool: {addresses: [198.18.0.32/28]}
+hosts:
+  - name: hosta.foo.example.
+    address: 10.0.0.100
+    open: [tcp/22, icmp]
+    services:
+      - {name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}
+      - {names: [shop.foo.example., cart.foo.example.], ports: [tcp/80:8080, tcp/443]} # both
+`
+
+// gateway has a configuration in force, and a file.
+type gateway struct {
+	*Service
+	t          *testing.T
+	path       string
+	inForce    *config.Document
+	generation uint32
+	immutable  []string
+	refuses    error
+	sessions   []api.Session
+	told       []string
+}
+
+func newGateway(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{t: t, path: filepath.Join(t.TempDir(), "realmgate.yaml"), generation: 1}
+	g.Service = New(Options{
+		File: g.path, Changing: new(sync.Mutex), Events: g, Log: slog.New(slog.DiscardHandler),
+		InForce:   func() (*config.Document, uint32) { return g.inForce, g.generation },
+		Immutable: func(*config.Document) []string { return g.immutable },
+		Lost:      func(*config.Config) int { return 3 },
+		Put: func(d *config.Document) error {
+			if g.refuses == nil {
+				g.inForce, g.generation = d, g.generation+1
+			}
+			return g.refuses
+		},
+		Sessions: func(visit func(api.Session) bool) error {
+			for _, s := range g.sessions {
+				if !visit(s) {
+					break
+				}
+			}
+			return nil
+		},
+	})
+	g.write(text)
+	d, err := config.Read(g.path)
+	g.must(err)
+	g.inForce = d
+	return g
+}
+
+// Emit notes an event.
+func (g *gateway) Emit(e event.Event) {
+	r, _ := e.(event.Reload)
+	g.told = append(g.told, fmt.Sprintf("%s %d %t", e.Kind(), r.Generation, r.Error != ""))
+}
+
+func (g *gateway) must(err error) {
+	g.t.Helper()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *gateway) write(text string) {
+	g.t.Helper()
+	g.must(os.WriteFile(g.path, []byte(text), 0o600))
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	done, err := g.Reload(0)
+	if want := (api.Reload{Generation: 2, Hosts: 1, Dropped: 3}); err != nil || done != want {
+		t.Errorf("%+v, %v, want %+v", done, err, want)
+	}
+	if done, err := g.Reload(1); !errors.As(err, new(api.Stale)) || done != (api.Reload{}) || g.generation != 2 {
+		t.Errorf("a reload made for a generation that is over: %+v, %v", done, err)
+	}
+	for name, c := range map[string]struct {
+		file      string
+		immutable []string
+		refuses   error
+		want      string
+	}{
+		"a fault":   {file: "pool: 1\n", want: g.path + ":1: "},
+		"a restart": {file: text, immutable: []string{"capacity", "dns.public"}, want: g.path + ": dns.public changed: restart the daemon to change it"},
+		"refused":   {file: text, refuses: errors.New("no room"), want: g.path + ": no room"},
+	} {
+		g.write(c.file)
+		g.immutable, g.refuses = c.immutable, c.refuses
+		before := g.inForce
+		if done, err := g.Reload(0); err == nil || !strings.Contains(err.Error(), c.want) || done != (api.Reload{}) || g.inForce != before {
+			t.Errorf("%s: %+v, %v, want %q", name, done, err, c.want)
+		}
+	}
+	if want := []string{"reload 2 false", "reload 0 true", "reload 0 true", "reload 0 true"}; !slices.Equal(g.told, want) {
+		t.Errorf("told %q", g.told)
+	}
+}
+
+// What is in force is shown, not what the file has become.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.write("nonsense")
+	c, err := g.Config()
+	if err != nil || c.Generation != 1 || c.File != g.path || c.Text != text || !strings.Contains(c.Effective, "  rest: 730s\n") || strings.Contains(c.Effective, "#") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func session(name, private, protocol string) api.Session {
+	s := api.Session{Name: name, Host: "hosta.foo.example.", Origin: "pool", Private: netip.MustParseAddrPort(private)}
+	if err := s.Protocol.UnmarshalText([]byte(protocol)); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A file that closes services names them, and the sessions that end.
+func TestConfigDiff(t *testing.T) {
+	t.Parallel()
+	www, shop, own := "www.hosta.foo.example.", "shop.foo.example.", "hosta.foo.example."
+	sessions := []api.Session{
+		session(www, "10.0.0.100:8080", "tcp"), session(www, "10.0.0.100:8080", "tcp"), session(shop, "10.0.0.100:8080", "tcp"),
+		session(shop, "10.0.0.100:443", "tcp"), session(own, "10.0.0.100:22", "tcp"), session(own, "10.0.0.100:7", "icmp"),
+		session("", "10.0.0.100:40000", "tcp"),
+	}
+	port := func(text string) model.Port {
+		p, err := model.ParsePort(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	withoutWWW := "      - {name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}\n"
+	withoutShop := "      - {names: [shop.foo.example., cart.foo.example.], ports: [tcp/80:8080, tcp/443]} # both\n"
+	for _, c := range []struct {
+		name, from, to string
+		web            bool
+		want           []api.ServiceChange
+		keys           []string
+	}{
+		{name: "nothing", to: ""},
+		{name: "another open service has the same port", from: withoutWWW, want: []api.ServiceChange{
+			{Host: own, Name: www, Closes: []model.Port{port("tcp/80:8080")}},
+		}, keys: []string{"hosts[hosta.foo.example.].services"}},
+		{name: "a web name leads nowhere", web: true, from: withoutWWW, want: []api.ServiceChange{
+			{Host: own, Name: www, Closes: []model.Port{port("tcp/80:8080")}, Sessions: 2},
+		}, keys: []string{"hosts[hosta.foo.example.].services"}},
+		{name: "a port closes", from: ", tcp/443]", to: "]", want: []api.ServiceChange{
+			{Host: own, Name: shop, Closes: []model.Port{port("tcp/443")}, Sessions: 1}, {Host: own, Name: "cart.foo.example.", Closes: []model.Port{port("tcp/443")}},
+		}, keys: []string{"hosts[hosta.foo.example.].services[shop.foo.example.].ports"}},
+		{name: "all but one", from: withoutWWW + withoutShop, to: withoutWWW, want: []api.ServiceChange{
+			{Host: own, Name: shop, Closes: []model.Port{port("tcp/80:8080"), port("tcp/443")}, Sessions: 1},
+			{Host: own, Name: "cart.foo.example.", Closes: []model.Port{port("tcp/80:8080"), port("tcp/443")}},
+		}, keys: []string{"hosts[hosta.foo.example.].services"}},
+		{name: "its own name", from: "open: [tcp/22, icmp]", to: "open: [tcp/2222]", want: []api.ServiceChange{
+			{Host: own, Name: own, Closes: []model.Port{port("tcp/22"), port("icmp")}, Opens: []model.Port{port("tcp/2222")}, Sessions: 2},
+		}, keys: []string{"hosts[hosta.foo.example.].open", "hosts[hosta.foo.example.].open", "hosts[hosta.foo.example.].open"}},
+		{name: "a new name", from: "hosts:", to: "hosts:\n  - {name: hostb.foo.example., address: 10.0.0.101, open: all}", want: []api.ServiceChange{
+			{Host: "hostb.foo.example.", Name: "hostb.foo.example.", Opens: []model.Port{{}}},
+		}, keys: []string{"hosts"}},
+		{name: "a value", from: "198.18.0.32/28]", to: "198.18.0.32/28], rest: 60s", keys: []string{"pool.rest"}},
+	} {
+		g := newGateway(t)
+		g.immutable = []string{"capacity"}
+		g.sessions = slices.Clone(sessions)
+		for i := range g.sessions {
+			if c.web {
+				g.sessions[i].Origin = "web"
+			}
+		}
+		g.write(strings.Replace(text, c.from, c.to, 1))
+		d, err := g.ConfigDiff()
+		var keys []string
+		for _, difference := range d.Differences {
+			keys = append(keys, difference.Key)
+		}
+		if err != nil || !reflect.DeepEqual(d.Services, c.want) || !slices.Equal(keys, c.keys) || !slices.Equal(d.Restart, g.immutable) {
+			t.Errorf("%s: %v\n got %+v, keys %q\nwant %+v, keys %q", c.name, err, d.Services, keys, c.want, c.keys)
+		}
+		if g.generation != 1 || len(g.told) > 0 {
+			t.Errorf("%s: something was changed, %q", c.name, g.told)
+		}
+	}
+}
+
+func TestConfigDiffIsBounded(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	var hosts strings.Builder
+	for i := range api.MostDifferences + 5 {
+		fmt.Fprintf(&hosts, "  - {name: h%d.foo.example., address: 10.1.%d.%d, open: [tcp/22]}\n", i, i/250, 1+i%250)
+	}
+	g.write(text + hosts.String())
+	d, err := g.ConfigDiff()
+	if err != nil || len(d.Differences) != api.MostDifferences || len(d.Services) != api.MostDifferences || d.Left != 10 {
+		t.Errorf("%d differences, %d services, %d left: %v", len(d.Differences), len(d.Services), d.Left, err)
+	}
+	g.write("nonsense")
+	if _, err := g.ConfigDiff(); err == nil || !strings.HasPrefix(err.Error(), g.path+":1: ") {
+		t.Errorf("%v", err)
+	}
+}
