@@ -15,10 +15,15 @@ type ConfigCommands interface {
 
 // Config is the configuration in force. It has the secrets that the file has.
 type Config struct {
-	Generation uint32 `json:"generation"`
-	File       string `json:"file"`
-	Text       string `json:"text"`      // with what commands changed
-	Effective  string `json:"effective"` // with the defaults, and without comments
+	Generation uint32       `json:"generation"`
+	Files      []ConfigFile `json:"files"`     // with what commands changed
+	Effective  string       `json:"effective"` // all of them, with the defaults and without comments
+}
+
+// ConfigFile is one of the files of a configuration.
+type ConfigFile struct {
+	File string `json:"file"`
+	Text string `json:"text"`
 }
 
 // MostDifferences bounds each list of a ConfigDiff; Left is how many more there are.

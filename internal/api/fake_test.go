@@ -53,7 +53,9 @@ func (g *fakeGateway) check(e Expected) error {
 	return g.err
 }
 
-func (g *fakeGateway) Config() (Config, error) { return Config{Generation: 7, Text: "a: 1\n"}, g.err }
+func (g *fakeGateway) Config() (Config, error) {
+	return Config{Generation: 7, Files: []ConfigFile{{File: "a.yaml", Text: "a: 1\n"}}}, g.err
+}
 
 func (g *fakeGateway) ConfigDiff() (ConfigDiff, error) { return ConfigDiff{Generation: 7}, g.err }
 

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/config"
 )
 
@@ -44,12 +47,26 @@ outbound address where none is given, stays out.`,
 func (a *app) configTexts(ctx context.Context, file string) (text, effective string, err error) {
 	if file == "" {
 		c, err := a.client().ConfigEditor().Show(ctx)
-		return c.Text, c.Effective, err
+		return joined(c.Files), c.Effective, err
 	}
 	d, err := config.Read(file)
 	if err != nil {
 		return "", "", err
 	}
+	var files []client.ConfigFile
+	d.EachText(func(file, text string) { files = append(files, client.ConfigFile{File: file, Text: text}) })
 	full, err := d.Effective()
-	return string(d.Text()), string(full), err
+	return joined(files), string(full), err
+}
+
+// joined writes files one behind another: where there are several, each below its name.
+func joined(files []client.ConfigFile) string {
+	if len(files) == 1 {
+		return files[0].Text
+	}
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "# %s\n%s\n", f.File, strings.TrimRight(f.Text, "\n"))
+	}
+	return b.String()
 }

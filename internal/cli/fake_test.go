@@ -246,7 +246,9 @@ func populated() *fakeDaemon {
 			},
 			{Name: "partners", Source: "http://lists.example/", Failures: 3, Error: "the server answered 404 \x1b[2JNot Found"},
 		},
-		config: client.Config{Generation: 3, File: "/etc/realmgate.yaml", Text: "# The edge.\npool: {addresses: [198.18.0.32/28]}\n", Effective: "pool:\n  addresses: [198.18.0.32/28]\n  rest: 730s\n"},
+		config: client.Config{Generation: 3, Files: []client.ConfigFile{
+			{File: "/etc/realmgate.yaml", Text: "# The edge.\npool: {addresses: [198.18.0.32/28]}\n"}, {File: "/etc/realmgate.d/hosts.yaml", Text: "hosts: []\n"},
+		}, Effective: "pool:\n  addresses: [198.18.0.32/28]\n  rest: 730s\n"},
 		diff: client.ConfigDiff{
 			Generation: 3, File: "/etc/realmgate.yaml", Restart: []string{"capacity"}, Left: 4711,
 			Differences: []client.Difference{

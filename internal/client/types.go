@@ -46,6 +46,8 @@ type (
 	ListChange = api.ListChange
 	// Config is the configuration in force.
 	Config = api.Config
+	// ConfigFile is one of its files.
+	ConfigFile = api.ConfigFile
 	// ConfigDiff is what would be another after a reload.
 	ConfigDiff = api.ConfigDiff
 	// Difference is a value that changes, or an entry that comes or goes.

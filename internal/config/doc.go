@@ -1,4 +1,4 @@
-// Package config reads the gateway's YAML file into a validated Config.
+// Package config reads the gateway's YAML file, and those of the folder beside it, into a validated Config.
 //
 // Reading is strict. Every key, value and relation between values is checked,
 // and every fault found is reported at once, each with its file and line. What

@@ -18,6 +18,7 @@ type Document struct {
 	Config *Config
 	file   string
 	text   []byte
+	more   []source // further files
 }
 
 // File is where the document was read from.
@@ -25,12 +26,19 @@ func (d *Document) File() string { return d.file }
 
 // NewDocument is Parse, and keeps the text.
 func NewDocument(file string, text []byte) (*Document, error) {
-	c, err := Parse(file, text)
+	return newDocument([]source{{file, text}}, nil)
+}
+
+func newDocument(sources []source, known []rules.Set) (*Document, error) {
+	c, err := parse(sources, known)
 	if err != nil {
 		return nil, err
 	}
-	return &Document{Config: c, file: file, text: text}, nil
+	return &Document{Config: c, file: sources[0].file, text: sources[0].text, more: sources[1:]}, nil
 }
+
+// sources are all files of the document, in their order.
+func (d *Document) sources() []source { return append([]source{{d.file, d.text}}, d.more...) }
 
 // Chain finds a chain by its name.
 func (c *Config) Chain(name string) (rules.Chain, bool) {
@@ -87,7 +95,7 @@ func (d *Document) Move(chain, name string, place Place) (*Document, error) {
 
 // Take replaces the functions of a chain by those that another document has.
 func (d *Document) Take(chain string, from *Document) (*Document, error) {
-	theirs, err := from.spotOf(chain)
+	_, theirs, err := from.spotOf(chain)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +107,7 @@ func (d *Document) Take(chain string, from *Document) (*Document, error) {
 
 // edit changes the functions of a chain, and nothing else of the text.
 func (d *Document) edit(chain string, change func(functions *yaml.Node) error) (*Document, error) {
-	spot, err := d.spotOf(chain)
+	at, spot, err := d.spotOf(chain)
 	if err != nil {
 		return nil, err
 	}
@@ -110,15 +118,17 @@ func (d *Document) edit(chain string, change func(functions *yaml.Node) error) (
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: write its functions: %w", chain, err)
 	}
-	text := slices.Concat(d.text[:spot.start], inserted, d.text[spot.end:])
-	if !onlyFunctions(d.text, text, chain) {
+	sources := d.sources()
+	before := sources[at].text
+	sources[at].text = slices.Concat(before[:spot.start], inserted, before[spot.end:])
+	if !onlyFunctions(before, sources[at].text, chain) {
 		return nil, fmt.Errorf("chain %s: %w", chain, errUnusual)
 	}
-	c, err := parse(d.file, text, d.Config.Sets)
+	next, err := newDocument(sources, d.Config.Sets)
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: %w", chain, withoutPlaces(err))
 	}
-	return &Document{Config: c, file: d.file, text: text}, nil
+	return next, nil
 }
 
 // withoutPlaces leaves out the lines of faults in a text that nobody has seen.

@@ -9,8 +9,12 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// Text is what the document was read from.
-func (d *Document) Text() []byte { return d.text }
+// EachText calls each for the files that the document was read from, and what they say.
+func (d *Document) EachText(each func(file, text string)) {
+	for _, s := range d.sources() {
+		each(s.file, string(s.text))
+	}
+}
 
 // Effective is the text of a document with the values of all keys that it does not give, and without comments. Where a key has
 // no fixed default and nothing is known, as of the machine's addresses, it stays out.
@@ -28,8 +32,9 @@ func (d *Document) Effective() ([]byte, error) {
 // to find faults.
 func (d *Document) values() (*yaml.Node, []schema.Key) {
 	drafts := new(Config).drafts(d.Config.Sets)
-	faults := &schema.Faults{File: d.file}
-	root, _ := parseYAML(faults, d.text, "") // it has been read before
+	sources := d.sources()
+	faults := faultsOf(sources)
+	root := join(faults, sources)
 	return root, schema.Read(faults, root, drafts)
 }
 

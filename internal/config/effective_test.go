@@ -19,7 +19,7 @@ func TestEffectiveMeansTheSame(t *testing.T) {
 		}
 	}
 	for _, pattern := range []string{"testdata/*.good.yml", "../../examples/*.yaml"} {
-		for name, text := range filesOf(t, pattern) {
+		for name, text := range textsOf(t, pattern) {
 			texts[name] = text
 		}
 	}

@@ -66,7 +66,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 		}
 	}
 	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/*.yaml", "testdata/*.good.yml"} {
-		for name, text := range filesOf(t, pattern) {
+		for name, text := range textsOf(t, pattern) {
 			texts[name] = text
 		}
 	}
@@ -85,7 +85,7 @@ var fault = regexp.MustCompile(`unknown key "[a-z_]+"|the key (interfaces|realm|
 func TestSchemaRefusesFaults(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
-	for name, text := range filesOf(t, "testdata/*.bad.yml") { // but for those about aliases, which JSON has none of
+	for name, text := range textsOf(t, "testdata/*.bad.yml") { // but for those about aliases, which JSON has none of
 		want, _, _ := strings.Cut(text, "\n")
 		if _, parses := parseYAML(new(schema.Faults), []byte(text), ""); parses && fault.MatchString(want) && !strings.Contains(name, "yaml-") {
 			texts[name] = text
@@ -102,8 +102,8 @@ func TestSchemaRefusesFaults(t *testing.T) {
 	}
 }
 
-// filesOf are the contents of files by their names.
-func filesOf(t *testing.T, pattern string) map[string]string {
+// textsOf are the contents of files by their names.
+func textsOf(t *testing.T, pattern string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {

@@ -12,36 +12,46 @@ import (
 // maxFile bounds a configuration file, in bytes: some 100,000 hosts.
 const maxFile = 16 << 20
 
-// Read reads and validates the file at path, and keeps its text. The error is schema.Errors when the file could be read and is
-// not valid.
+// Read reads and validates the file at path with those of the folder beside it, and keeps their texts. The error is schema.Errors
+// when the files could be read and are not valid.
 func Read(path string) (*Document, error) {
+	files, err := filesOf(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	sources := make([]source, len(files))
+	for i, file := range files {
+		text, err := readFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration: %w", err)
+		}
+		sources[i] = source{file, text}
+	}
+	return newDocument(sources, nil)
+}
+
+// readFile reads one that is larger than allowed only so far that this shows.
+func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
-	}
-	return NewDocument(path, data)
+	return io.ReadAll(io.LimitReader(file, maxFile+1))
 }
 
 // Parse validates data, the content of the file named file. The name is used in
 // errors, and files of sets are beside it. Every error is of type schema.Errors.
-func Parse(file string, data []byte) (*Config, error) { return parse(file, data, nil) }
+func Parse(file string, data []byte) (*Config, error) {
+	return parse([]source{{file, data}}, nil)
+}
 
 // parse does not read those files of sets again that known have.
-func parse(file string, data []byte, known []rules.Set) (*Config, error) {
-	faults := &schema.Faults{File: file}
+func parse(sources []source, known []rules.Set) (*Config, error) {
 	c := new(Config)
 	drafts := c.drafts(known)
-	if len(data) > maxFile {
-		faults.Add(1, "the file is larger than %d bytes", maxFile)
-		return nil, faults.Err()
-	}
-	root, ok := parseYAML(faults, data, emptyProblem)
-	if ok && hasVersion(faults, root) {
+	faults := faultsOf(sources)
+	if root := join(faults, sources); faults.Err() == nil && hasVersion(faults, root) {
 		schema.Read(faults, root, drafts)
 	}
 	if err := faults.Err(); err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -8,11 +9,21 @@ import (
 	"syscall"
 )
 
-// Save writes the text to its file, whole or not at all: what was there is there until
-// the new text, with the same owner and mode, takes its name.
-func (d *Document) Save() error { return Replace(d.file, d.text) }
+// Save writes the files that have another text now.
+func (d *Document) Save() error {
+	for _, s := range d.sources() {
+		if there, err := os.ReadFile(s.file); err == nil && bytes.Equal(there, s.text) {
+			continue
+		}
+		if err := Replace(s.file, s.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// Replace writes another text to a file in that way.
+// Replace writes another text to a file, whole or not at all: what was there is there until
+// the new text, with the same owner and mode, takes its name.
 func Replace(file string, text []byte) error {
 	if err := replaceFile(file, text); err != nil {
 		return fmt.Errorf("write the configuration: %w", err)

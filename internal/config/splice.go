@@ -26,9 +26,18 @@ type spot struct {
 	functions  *yaml.Node // of it
 }
 
-// spotOf finds where a chain's functions stand.
-func (d *Document) spotOf(chain string) (*spot, error) {
-	_, item, err := chainNode(d.text, chain)
+// spotOf finds in which file a chain's functions stand, and where.
+func (d *Document) spotOf(chain string) (at int, s *spot, err error) {
+	for i, source := range d.sources() {
+		if s, err = spotIn(source.text, chain); !errors.As(err, new(noChainError)) {
+			return i, s, err
+		}
+	}
+	return 0, nil, err
+}
+
+func spotIn(text []byte, chain string) (*spot, error) {
+	_, item, err := chainNode(text, chain)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +45,7 @@ func (d *Document) spotOf(chain string) (*spot, error) {
 	if functions := schema.ValueOf(item, "functions"); functions != nil {
 		node = functions
 	}
-	s := extent(d.text, node)
+	s := extent(text, node)
 	if s == nil {
 		return nil, errUnusual
 	}
@@ -58,10 +67,17 @@ func chainNode(text []byte, chain string) (root, item *yaml.Node, err error) {
 			}
 		}
 	}
-	if chain == model.ProtectionName {
-		return nil, nil, fmt.Errorf("%s has no functions to change by command: change the file and reload", model.ProtectionName)
+	return nil, nil, noChainError(chain)
+}
+
+// noChainError is that there is none of that name.
+type noChainError string
+
+func (e noChainError) Error() string {
+	if e == model.ProtectionName {
+		return string(e) + " has no functions to change by command: change the file and reload"
 	}
-	return nil, nil, fmt.Errorf("there is no chain %q: see realmgate chain list", chain)
+	return fmt.Sprintf("there is no chain %q: see realmgate chain list", string(e))
 }
 
 // write returns the text of what is to stand at the spot.

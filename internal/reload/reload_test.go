@@ -125,13 +125,36 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// The files of the folder beside it are part of the configuration.
+func TestReloadOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	more := filepath.Join(filepath.Dir(g.path), "realmgate.d", "shop.yaml")
+	shop := "hosts:\n  - {name: hostb.foo.example., address: 10.0.0.101, open: [tcp/443]}\n"
+	g.must(os.Mkdir(filepath.Dir(more), 0o700))
+	g.must(os.WriteFile(more, []byte(shop), 0o600))
+	if d, err := g.ConfigDiff(); err != nil || len(d.Differences) != 1 || d.Differences[0].Is != "hostb.foo.example." {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if done, err := g.Reload(); err != nil || done.Hosts != 2 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if c, err := g.Config(); err != nil || len(c.Files) != 2 || c.Files[1] != (api.ConfigFile{File: more, Text: shop}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	g.must(os.WriteFile(more, []byte("capacity: 2000\nhosts: 1\n"), 0o600))
+	if _, err := g.Reload(); err == nil || !strings.HasPrefix(err.Error(), more+":2: hosts: duplicate key, first given at line 5 of "+g.path) {
+		t.Errorf("%v", err)
+	}
+}
+
 // What is in force is shown, not what the file has become.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.write("nonsense")
 	c, err := g.Config()
-	if err != nil || c.Generation != 1 || c.File != g.path || c.Text != text || !strings.Contains(c.Effective, "  rest: 730s\n") || strings.Contains(c.Effective, "#") {
+	if err != nil || c.Generation != 1 || !slices.Equal(c.Files, []api.ConfigFile{{File: g.path, Text: text}}) || !strings.Contains(c.Effective, "  rest: 730s\n") || strings.Contains(c.Effective, "#") {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -81,5 +81,7 @@ func (s *Service) Config() (api.Config, error) {
 	if err != nil {
 		return api.Config{}, fmt.Errorf("fill in the defaults: %w", err)
 	}
-	return api.Config{Generation: generation, File: s.options.File, Text: string(d.Text()), Effective: string(effective)}, nil
+	c := api.Config{Generation: generation, Effective: string(effective)}
+	d.EachText(func(file, text string) { c.Files = append(c.Files, api.ConfigFile{File: file, Text: text}) })
+	return c, nil
 }

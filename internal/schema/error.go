@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -36,11 +37,57 @@ const (
 	maxQuote   = 60  // bytes of a quoted value
 )
 
-// Faults collects the errors of one file.
+// fileLines is more lines than a file has.
+const fileLines = 1 << 40
+
+// Faults collects the errors of a configuration.
 type Faults struct {
 	File   string
+	More   []string // further files: where there are any, all lines have their file's Shift added
 	found  Errors
 	hidden bool // more than MaxErrors were met
+}
+
+// Shift is what the lines of the i-th of the files, from 0, are told by from those of others.
+func (f *Faults) Shift(i int) int {
+	if len(f.More) == 0 {
+		return 0
+	}
+	return (i + 1) * fileLines
+}
+
+// place is the file of a line, and which it is there.
+func (f *Faults) place(line int) (file string, local int) {
+	if i := line / fileLines; i > 1 {
+		return f.More[i-2], line % fileLines
+	}
+	return f.File, line % fileLines
+}
+
+// elsewhere is a line of another file, "3 of FILE" for people.
+type elsewhere string
+
+// Format implements fmt.Formatter: it is for the verb of a number.
+func (e elsewhere) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, string(e)) }
+
+// Sprintf is fmt.Sprintf for the message of a fault at line, which names other lines: those of other files with their files.
+func (f *Faults) Sprintf(line int, format string, args ...any) string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case Use:
+			args[i] = f.Sprintf(line, "%s at line %d", a.Key, a.Line)
+		case int:
+			switch file, local := f.place(a); {
+			case a < fileLines: // no line, or there is one file
+			case a/fileLines == line/fileLines:
+				args[i] = local
+			default:
+				args[i] = elsewhere(fmt.Sprintf("%d of %s", local, file))
+			}
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // Add notes a fault at line. Messages stay on one line whatever they quote.
@@ -49,14 +96,14 @@ func (f *Faults) Add(line int, format string, args ...any) {
 		f.hidden = true
 		return
 	}
-	message := clip(fmt.Sprintf(format, args...), MaxMessage)
+	message := clip(f.Sprintf(line, format, args...), MaxMessage)
 	message = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
 	}, message)
-	f.found = append(f.found, Error{File: f.File, Line: max(line, 1), Message: message})
+	f.found = append(f.found, Error{Line: max(line, 1), Message: message})
 }
 
 // Err returns what was found in line order, nil when nothing was.
@@ -64,12 +111,16 @@ func (f *Faults) Err() error {
 	if len(f.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.found, func(a, b Error) int { return a.Line - b.Line })
+	found := slices.Clone(f.found)
+	slices.SortStableFunc(found, func(a, b Error) int { return a.Line - b.Line })
 	if f.hidden {
-		last := f.found[len(f.found)-1].Line
-		f.found = append(f.found, Error{f.File, last, fmt.Sprintf("more than %d errors: the rest is not shown", MaxErrors)})
+		last := found[len(found)-1].Line
+		found = append(found, Error{Line: last, Message: fmt.Sprintf("more than %d errors: the rest is not shown", MaxErrors)})
 	}
-	return f.found
+	for i, e := range found {
+		found[i].File, found[i].Line = f.place(e.Line)
+	}
+	return found
 }
 
 // Quote shows a value from the file, shortened.

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"fmt"
 	"iter"
 	"time"
 
@@ -62,7 +61,7 @@ func (d *Draft) refuseUsed(faults *schema.Faults, protocol model.Protocol, port 
 	for _, user := range d.users {
 		user.EachPort(protocol, func(used model.Ports, whose string, args ...any) {
 			if used.First <= port.Value.Last && port.Value.First <= used.Last {
-				faults.Add(port.Line, "%s.%s: %s: %s", key, protocol, port.Value, fmt.Sprintf(whose, args...))
+				faults.Add(port.Line, "%s.%s: %s: %s", key, protocol, port.Value, faults.Sprintf(port.Line, whose, args...))
 			}
 		})
 	}
