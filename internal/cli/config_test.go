@@ -49,7 +49,7 @@ func TestConfigDiff(t *testing.T) {
 		golden(t, name, r.stdout)
 	}
 	refuses := &fakeDaemon{refusal: "/etc/realmgate.yaml:3: one\n/etc/realmgate.yaml:4: two"}
-	if r := execute(t.Context(), "config", "diff", "--socket", refuses.serve(t)); r.code != exitError {
+	if r := execute(t.Context(), "config", "diff", "--socket", refuses.serve(t)); r.code != exitError || r.stderr != "realmgate: "+refuses.refusal+"\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -50,15 +50,15 @@ func (a *app) report(command *cobra.Command, err error) int {
 		// As they are, so that editors find file and line.
 		_, _ = fmt.Fprintln(a.stderr, faults)
 	case errors.As(err, &refused) && refused.Status == http.StatusUnprocessableEntity:
-		if command.Name() != "reload" && command.Parent().Name() != "chain" && command.Parent().Name() != "config" { // no configuration is at fault
+		switch parent := command.Parent().Name(); {
+		case command.Name() == "reload", parent == "chain":
+			_, _ = fmt.Fprintln(a.stderr, refused)
+			a.complain("nothing was changed: the gateway goes on with the configuration that it has")
+		case parent == "config": // which changes nothing anyway
+			_, _ = fmt.Fprintln(a.stderr, refused)
+		default: // no configuration is at fault
 			a.complain("%s", refused)
-			break
 		}
-		_, _ = fmt.Fprintln(a.stderr, refused)
-		if command.Parent().Name() == "config" { // which changes nothing anyway
-			break
-		}
-		a.complain("nothing was changed: the gateway goes on with the configuration that it has")
 	case errors.Is(err, context.Canceled):
 		a.complain("interrupted")
 	default:

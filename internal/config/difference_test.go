@@ -2,10 +2,36 @@ package config
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// Files that a configuration names are part of what it means.
+func TestDifferencesOfFiles(t *testing.T) {
+	t.Parallel()
+	path := folder(t, head+"sets: [{name: bad, file: bad.txt}]\n", nil)
+	file := filepath.Join(filepath.Dir(path), "bad.txt")
+	var read []*Document
+	for _, text := range []string{"192.0.2.1\n", "192.0.2.1 # as before\n", "192.0.2.2\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = append(read, d)
+	}
+	if d := Differences(read[0], read[1]); len(d) > 0 {
+		t.Errorf("a comment: %+v", d)
+	}
+	if d := Differences(read[1], read[2]); len(d) != 1 || d[0] != (Difference{"sets[bad].file", "bad.txt", "bad.txt, with other addresses"}) {
+		t.Errorf("%+v", d)
+	}
+}
 
 // What differs is told by what it means, whatever the texts are like.
 func TestDifferences(t *testing.T) {

@@ -1,6 +1,7 @@
 package reload
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -8,10 +9,8 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
-// ConfigDiff implements api.ConfigCommands.
+// ConfigDiff implements api.ConfigCommands. Changes do not wait for it: it tells of what was in force when it began.
 func (s *Service) ConfigDiff() (api.ConfigDiff, error) {
-	s.options.Changing.Lock() // as what is in force must stay so meanwhile
-	defer s.options.Changing.Unlock()
 	was, generation := s.options.InForce()
 	is, err := config.Read(s.options.File)
 	if err != nil {
@@ -41,8 +40,9 @@ func first[T any](list []T, left int) ([]T, int) {
 
 // service is what a name opens.
 type service struct {
-	host  model.Name
-	ports []model.Port
+	host    model.Name
+	address netip.Addr
+	ports   []model.Port
 }
 
 // services are those of a configuration by their names, and which ports of which hosts sessions from outside may reach by any.
@@ -54,28 +54,28 @@ type services struct {
 
 // target is where sessions go; a zero port is every port, with no protocol everything.
 type target struct {
-	host     string // an address
+	host     netip.Addr
 	protocol model.Protocol
 	port     uint16
 }
 
 func servicesOf(c *config.Config) services {
 	s := services{of: map[model.Name]service{}, open: map[target]bool{}}
-	add := func(name, host model.Name, address string, ports []model.Port) {
+	add := func(name, host model.Name, address netip.Addr, ports []model.Port) {
 		if len(ports) == 0 {
 			return
 		}
 		s.order = append(s.order, name)
-		s.of[name] = service{host, ports}
+		s.of[name] = service{host, address, ports}
 		for _, p := range ports {
 			s.open[target{address, p.Protocol, p.To}] = true
 		}
 	}
 	for _, h := range c.Hosts {
-		add(h.Name, h.Name, h.Address.String(), h.Open)
+		add(h.Name, h.Name, h.Address, h.Open)
 		for _, of := range h.Services {
 			for _, name := range of.Names {
-				add(name, h.Name, h.Address.String(), of.Ports)
+				add(name, h.Name, h.Address, of.Ports)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func servicesOf(c *config.Config) services {
 
 // leads reports whether sessions may go there.
 func (s services) leads(session api.Session) bool {
-	host := session.Private.Addr().String()
+	host := session.Private.Addr()
 	port := session.Private.Port()
 	if session.Protocol == model.ICMP {
 		port = 0
@@ -105,9 +105,8 @@ func (s services) changes(is services) *changes {
 		was, now := s.of[name], is.of[name]
 		change := &api.ServiceChange{Host: string(was.host), Name: string(name)}
 		change.Closes, change.Opens = without(was.ports, now.ports), without(now.ports, was.ports)
-		if now.ports != nil && now.host != was.host {
-			change.Closes, change.Opens = was.ports, nil
-			c.list = append(c.list, &api.ServiceChange{Host: string(now.host), Name: string(name), Opens: now.ports})
+		if now.ports != nil && (now.host != was.host || now.address != was.address) {
+			change.Closes, change.Opens = was.ports, now.ports
 		}
 		if len(change.Closes) > 0 {
 			c.by[change.Name] = change

@@ -208,6 +208,15 @@ func TestConfigDiff(t *testing.T) {
 		{name: "its own name", from: "open: [tcp/22, icmp]", to: "open: [tcp/2222]", want: []api.ServiceChange{
 			{Host: own, Name: own, Closes: []model.Port{port("tcp/22"), port("icmp")}, Opens: []model.Port{port("tcp/2222")}, Sessions: 2},
 		}, keys: []string{"hosts[hosta.foo.example.].open", "hosts[hosta.foo.example.].open", "hosts[hosta.foo.example.].open"}},
+		{name: "another address", from: "address: 10.0.0.100", to: "address: 10.0.0.102", want: []api.ServiceChange{
+			{Host: own, Name: own, Closes: []model.Port{port("tcp/22"), port("icmp")}, Opens: []model.Port{port("tcp/22"), port("icmp")}, Sessions: 2},
+			{Host: own, Name: www, Closes: []model.Port{port("tcp/80:8080")}, Opens: []model.Port{port("tcp/80:8080")}, Sessions: 2},
+			{Host: own, Name: shop, Closes: []model.Port{port("tcp/80:8080"), port("tcp/443")}, Opens: []model.Port{port("tcp/80:8080"), port("tcp/443")}, Sessions: 2},
+			{
+				Host: own, Name: "cart.foo.example.", Closes: []model.Port{port("tcp/80:8080"), port("tcp/443")},
+				Opens: []model.Port{port("tcp/80:8080"), port("tcp/443")},
+			},
+		}, keys: []string{"hosts[hosta.foo.example.].address"}},
 		{name: "a new name", from: "hosts:", to: "hosts:\n  - {name: hostb.foo.example., address: 10.0.0.101, open: all}", want: []api.ServiceChange{
 			{Host: "hostb.foo.example.", Name: "hostb.foo.example.", Opens: []model.Port{{}}},
 		}, keys: []string{"hosts"}},
