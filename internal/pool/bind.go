@@ -27,12 +27,12 @@ func (p *Pool) Bind(now model.Instant, service model.Name) (b Binding, moved []B
 		i = p.longest(now, s, &p.busy)
 	}
 	if i < 0 {
-		p.counts.Exhausted++
+		p.counts.exhausted.Add(1)
 		return Binding{}, nil, false, fmt.Errorf("bind %s: %w", service, ErrExhausted)
 	}
 	slot := p.slot()
 	if slot < 0 {
-		p.counts.Full++
+		p.counts.full.Add(1)
 		return Binding{}, nil, false, fmt.Errorf("bind %s: %w", service, ErrFull)
 	}
 	moved = p.evict(i, s)
@@ -49,7 +49,7 @@ func (p *Pool) evict(i int32, s *Service) (moved []Binding) {
 			p.evicted.add(&evicted{id: b.ID, address: b.Address, owner: b.Service.Owner, zones: b.Service.Zones})
 		}
 		if bound {
-			p.counts.Moved++
+			p.counts.moved.Add(1)
 			moved = append(moved, b)
 		}
 	}
@@ -70,7 +70,7 @@ func (p *Pool) Place(now model.Instant) (placed []Binding) {
 		}
 		slot := p.slot()
 		if slot < 0 {
-			p.counts.Full++
+			p.counts.full.Add(1)
 			return placed
 		}
 		placed = append(placed, p.install(slot, i, s))

@@ -48,7 +48,7 @@ func (rs *Reservations) enter(e int32, r Reservation, slot int32) {
 	b := &rs.table[slot]
 	rs.entries[e] = entry{Reservation: r, live: true, host: b.Service.Host}
 	b.active++
-	rs.counts.Active++
+	rs.counts.active.Add(1)
 	rs.halfOpen[b.Service.Host]++
 	rs.due.set(e, r.Expires)
 	k := askedKey{r.Name, r.Requester, r.Source}
@@ -60,7 +60,7 @@ func (rs *Reservations) enter(e int32, r Reservation, slot int32) {
 // end takes a reservation out of the pool and returns what it was, in its last state.
 func (rs *Reservations) end(e int32, last State) Reservation {
 	n := &rs.entries[e]
-	rs.counts.Active--
+	rs.counts.active.Add(-1)
 	if rs.halfOpen[n.host]--; rs.halfOpen[n.host] == 0 {
 		delete(rs.halfOpen, n.host)
 	}

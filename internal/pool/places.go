@@ -53,13 +53,13 @@ type places struct {
 	ports    map[portAt]holder
 	keys     map[key]*keyPlaces
 	owners   map[model.Name][]ownerPlace
-	tally    [uses]int
+	tally    *tally
 }
 
 func newPlaces(addresses []netip.Addr) *places {
 	ps := &places{
 		listed: len(addresses), index: make(map[netip.Addr]int32, len(addresses)),
-		ports: map[portAt]holder{}, keys: map[key]*keyPlaces{}, owners: map[model.Name][]ownerPlace{},
+		ports: map[portAt]holder{}, keys: map[key]*keyPlaces{}, owners: map[model.Name][]ownerPlace{}, tally: new(tally),
 	}
 	for _, a := range addresses {
 		ps.append(a, false)
@@ -90,7 +90,7 @@ func (ps *places) enter(i int32) {
 		return
 	}
 	u := pl.use()
-	ps.tally[u]++
+	ps.tally[u].Add(1)
 	switch {
 	case u != free:
 	case pl.used != 0:
@@ -108,7 +108,7 @@ func (ps *places) leave(i int32) {
 	if pl.retired {
 		return
 	}
-	ps.tally[pl.use()]--
+	ps.tally[pl.use()].Add(-1)
 	ps.idle.remove(i)
 	if pl.freshAt >= 0 {
 		last := ps.fresh[len(ps.fresh)-1]

@@ -46,6 +46,7 @@ func New(o Options) (*Pool, error) {
 		number:  binary.LittleEndian.Uint32(start[:4]),
 		bound:   map[model.Name]int32{},
 	}
+	bs.counts.places.Store(bs.places.tally)
 	return &Pool{
 		bindings: bs,
 		finder:   newFinder(bs),
@@ -56,11 +57,5 @@ func New(o Options) (*Pool, error) {
 	}, nil
 }
 
-// Statistics returns the counts; it costs nothing worth saving.
-func (p *Pool) Statistics() Statistics {
-	s, t := p.counts, p.places.tally
-	s.Free, s.Bound, s.Resting = t[free], t[inUse], t[resting]
-	s.Addresses = s.Free + s.Bound + s.Resting
-	s.Services, s.Bindings = len(p.services), len(p.bound)
-	return s
-}
+// Statistics returns the counts. Unlike all else it may be called by anybody at any time, also while the pool changes.
+func (p *Pool) Statistics() Statistics { return p.counts.read() }

@@ -36,6 +36,7 @@ func (p *Pool) Reconfigure(now model.Instant, o Options) (withdrawn []Binding, e
 		cursor = int32(slices.Index(o.Addresses, last) + 1) // bounded by model.MaxPoolAddresses
 	}
 	p.options, p.places, p.cursor = o, next, cursor
+	p.counts.places.Store(next.tally)
 	for slot := range p.table {
 		if r := &p.table[slot]; r.live {
 			r.place = next.index[r.Address]

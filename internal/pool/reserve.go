@@ -39,7 +39,7 @@ func (rs *Reservations) Reserve(now model.Instant, r Request) (res Reservation, 
 	}, slot)
 	rs.entries[e].queries[0] = r.Query
 	rs.answer(slot, now)
-	rs.counts.Reservations++
+	rs.counts.reservations.Add(1)
 	return rs.entries[e].Reservation, true, nil
 }
 
@@ -56,7 +56,7 @@ func (rs *Reservations) Repeat(now model.Instant, r Request) (Reservation, bool)
 	if !bound || rs.table[slot].ID != e.Binding || e.Expires.Sub(now) < MinimumLeft {
 		return Reservation{}, false
 	}
-	rs.counts.Repeats++
+	rs.counts.repeats.Add(1)
 	rs.answer(slot, now)
 	for _, q := range e.queries[:min(e.Granted, MaxClaims)] {
 		if q == r.Query {
@@ -86,14 +86,14 @@ func (rs *Reservations) answer(slot int32, now model.Instant) {
 // admit applies the half-open quotas and the table's bound.
 func (rs *Reservations) admit(host netip.Addr) error {
 	switch {
-	case rs.options.HalfOpen > 0 && rs.counts.Active >= rs.options.HalfOpen:
-		rs.counts.Refused++
+	case rs.options.HalfOpen > 0 && int(rs.counts.active.Load()) >= rs.options.HalfOpen:
+		rs.counts.refused.Add(1)
 		return ErrHalfOpen
 	case rs.options.HalfOpenPerHost > 0 && rs.halfOpen[host] >= rs.options.HalfOpenPerHost:
-		rs.counts.Refused++
+		rs.counts.refused.Add(1)
 		return ErrHalfOpenHost
-	case rs.counts.Active >= rs.options.Capacity:
-		rs.counts.Full++
+	case int(rs.counts.active.Load()) >= rs.options.Capacity:
+		rs.counts.full.Add(1)
 		return ErrFull
 	}
 	return nil
@@ -110,7 +110,7 @@ func (rs *Reservations) Claimed(at model.Instant, id uint64, left int) (Reservat
 	n := &rs.entries[e]
 	if !n.used {
 		n.used = true
-		rs.counts.Claimed++
+		rs.counts.claimed.Add(1)
 	}
 	if slot, ok := rs.lookup(n.Binding); ok {
 		rs.touch(slot, at)
@@ -137,10 +137,10 @@ func (rs *Reservations) Expired(now model.Instant, id uint64) (Reservation, bool
 	case n.used:
 		return rs.end(e, Closed), true
 	case !found || rs.table[slot].State != Bound:
-		rs.counts.Cancelled++
+		rs.counts.cancelled.Add(1)
 		return rs.end(e, Cancelled), true
 	}
-	rs.counts.Expired++
+	rs.counts.expired.Add(1)
 	return rs.end(e, Expired), true
 }
 
@@ -150,6 +150,6 @@ func (rs *Reservations) Cancel(id uint64) (Reservation, bool) {
 	if !ok {
 		return Reservation{}, false
 	}
-	rs.counts.Cancelled++
+	rs.counts.cancelled.Add(1)
 	return rs.end(e, Cancelled), true
 }

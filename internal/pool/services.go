@@ -22,6 +22,7 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 		p.services[n.Name] = &n
 		p.order = append(p.order, &n)
 	}
+	p.counts.services.Store(int64(len(p.services)))
 	for slot := range p.table {
 		r := &p.table[slot]
 		switch {

@@ -23,7 +23,7 @@ type record struct {
 type bindings struct {
 	options Options
 	places  *places
-	counts  Statistics
+	counts  counters
 
 	table  []record
 	spare  []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
@@ -83,6 +83,7 @@ func (bs *bindings) put(slot, i int32, b Binding) Binding {
 	bs.rank(slot)
 	if b.State == Bound {
 		bs.bound[b.Service.Name] = slot
+		bs.counts.bindings.Store(int64(len(bs.bound)))
 	} else {
 		bs.startRest(slot)
 	}
@@ -138,9 +139,9 @@ func (bs *bindings) remove(slot int32) Binding {
 	bs.unlink(slot)
 	bs.unrank(slot)
 	if r.State == Bound {
-		delete(bs.bound, r.Service.Name)
+		bs.unbind(r.Service.Name)
 	} else {
-		bs.counts.Rests--
+		bs.counts.rests.Add(-1)
 		bs.rests.remove(slot)
 	}
 	b := r.Binding
@@ -153,21 +154,27 @@ func (bs *bindings) remove(slot int32) Binding {
 // withdraw ends a Bound record: it rests, unless nobody was told of it.
 func (bs *bindings) withdraw(slot int32) Binding {
 	r := &bs.table[slot]
-	bs.counts.Withdrawn++
+	bs.counts.withdrawn.Add(1)
 	bs.refresh(slot)
 	if r.Used == 0 {
 		return bs.remove(slot)
 	}
 	bs.unlink(slot)
-	delete(bs.bound, r.Service.Name)
+	bs.unbind(r.Service.Name)
 	r.State = Resting
 	bs.link(slot)
 	bs.startRest(slot)
 	return r.Binding
 }
 
+// unbind has a service be bound no more.
+func (bs *bindings) unbind(service model.Name) {
+	delete(bs.bound, service)
+	bs.counts.bindings.Store(int64(len(bs.bound)))
+}
+
 func (bs *bindings) startRest(slot int32) {
-	bs.counts.Rests++
+	bs.counts.rests.Add(1)
 	bs.rests.set(slot, bs.table[slot].Used.Add(bs.options.Rest))
 }
 

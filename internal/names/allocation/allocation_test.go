@@ -186,8 +186,8 @@ func TestKnownClientsUseAnswers(t *testing.T) {
 			w.pass(10 * time.Second)
 		}
 	}
-	if w.counts.Shared+w.counts.Distrusted > 0 {
-		t.Errorf("%d refused by share, %d by reputation", w.counts.Shared, w.counts.Distrusted)
+	if _, c := w.Statistics(); c.Shared+c.Distrusted > 0 {
+		t.Errorf("%d refused by share, %d by reputation", c.Shared, c.Distrusted)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -39,6 +40,7 @@ type Options struct {
 	Plane  Plane
 	Store  Store
 	Events Events
+	Claims func(after time.Duration) // hears how long it took from an answer to its first client; nil: nobody does
 	Log    *slog.Logger
 	Now    func() model.Instant // on the data plane's clock
 	Wall   func() time.Time     // which goes on over a reboot
@@ -71,7 +73,7 @@ type state struct {
 	tickets   map[netip.Addr]uint64 // by which the keeper was told last whose an address is
 	pressure  pressure
 	lacked    policy.Last // whose question had no address
-	counts    Counts
+	counts    counters
 	wanted    wanted
 	looked    model.Instant // at how many addresses something keeps
 	busy      int
@@ -108,3 +110,6 @@ type Counts struct {
 	Shared     uint64 // refused because the asker keeps its share unused
 	Exhausted  uint64 // questions without an address; the same one within a second counts once
 }
+
+// counters is the live form of Counts.
+type counters struct{ distrusted, shared, exhausted atomic.Uint64 }

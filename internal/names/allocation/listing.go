@@ -54,17 +54,12 @@ func (a *Allocator) Places() []Place {
 }
 
 // Free counts the addresses that nobody has.
-func (a *Allocator) Free() int {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.pool.Statistics().Free
-}
+func (a *Allocator) Free() int { return a.pool.Statistics().Free }
 
-// Statistics are the pool's, and what the Allocator counted.
-func (a *Allocator) Statistics() (pool.Statistics, Counts) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.pool.Statistics(), a.counts
+// Statistics are the pool's, and what the Allocator counted. No question waits for who reads them.
+func (st *state) Statistics() (pool.Statistics, Counts) {
+	c := &st.counts
+	return st.pool.Statistics(), Counts{Distrusted: c.distrusted.Load(), Shared: c.shared.Load(), Exhausted: c.exhausted.Load()}
 }
 
 // Place returns the address that a service has, if it has one.

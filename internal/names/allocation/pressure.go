@@ -88,7 +88,7 @@ func (qs *questions) noteExhausted(q nameserver.Question) {
 	if qs.refused.repeated(now, same{q.Client.Addr(), q.Name}) {
 		return
 	}
-	qs.counts.Exhausted++
+	qs.counts.exhausted.Add(1)
 	qs.lacked.Note(now, q.Client.Addr())
 	if qs.pressure.refuse(now) {
 		qs.options.Events.Emit(event.PoolExhausted{Addresses: qs.pool.Statistics().Addresses})

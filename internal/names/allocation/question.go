@@ -23,7 +23,7 @@ func (a *Allocator) Allocate(ctx context.Context, q nameserver.Question) (namese
 	case errors.Is(err, nameserver.ErrExhausted):
 		a.noteExhausted(q)
 	case errors.Is(err, policy.ErrShare):
-		a.noteShared()
+		a.counts.shared.Add(1)
 	case err == nil && found.ticket > 0:
 		a.keeper.await(ctx, found.ticket)
 	}
@@ -91,12 +91,6 @@ func mayPass(err error) bool {
 	return errors.Is(err, nameserver.ErrExhausted) || errors.Is(err, policy.ErrShare)
 }
 
-func (qs *questions) noteShared() {
-	qs.mutex.Lock()
-	qs.counts.Shared++
-	qs.mutex.Unlock()
-}
-
 // try answers at once. admitted: the limits have been asked for this question before.
 func (qs *questions) try(q nameserver.Question, admitted bool) (lent, error) {
 	now := qs.options.Now()
@@ -152,7 +146,7 @@ func (qs *questions) admit(now model.Instant, r pool.Request, stands bool) error
 	}
 	if err := qs.admission.Admit(now, k, load, stands); err != nil {
 		if errors.Is(err, policy.ErrReputation) || errors.Is(err, policy.ErrReserve) {
-			qs.counts.Distrusted++
+			qs.counts.distrusted.Add(1)
 		}
 		return &answered{nameserver.ErrRefused, err}
 	}
