@@ -33,6 +33,7 @@ type PublicOptions struct {
 	Await             func(asker netip.Addr, long time.Duration) // nil, or told whose next questions are to be seen, though others answer for LentNames
 	Directory         func() Directory                           // the current snapshot; called once per message
 	Allocator         Allocator
+	Took              Took                 // nil: nobody hears
 	Now               func() model.Instant // times aliases, the detector and rates; nil counts from the start of the server
 	Wall              func() time.Time     // times cookies; nil is time.Now
 	Logger            *slog.Logger         // nil logs nothing

@@ -31,6 +31,7 @@ type PrivateOptions struct {
 	Serves            func(netip.Addr) bool // whether it answers an asker; nil: it answers all. Fixed once the server is made
 	Rebind            *rebind.Filter        // what answers of upstream may not hold; nil: they may hold anything
 	Overdone          func(netip.Addr)      // told of an asker whose share of questions is taken, at each further one; nil: nobody is. Fixed once the server is made
+	Took              Took                  // nil: nobody hears. Fixed once the server is made
 	Now               func() model.Instant  // ages the cache; nil counts from the start of the server
 	Logger            *slog.Logger          // nil logs nothing
 	Limits            Limits
@@ -80,12 +81,12 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 	}
 	p := &Private{
 		journal: journal, size: options.CacheSize, serves: options.Serves, tell: options.Overdone, now: clockOr(options.Now), exchange: exchange,
-		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
+		counters: counters{took: options.Took}, limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Serves, Overdone, Journal, Now, Logger and Limits. The
+// Reconfigure replaces everything but CacheSize, Serves, Overdone, Took, Journal, Now, Logger and Limits. The
 // cache stays unless the upstream servers change, or what is taken out of their
 // answers. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {

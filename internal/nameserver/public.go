@@ -81,12 +81,12 @@ func NewPublic(options PublicOptions) (*Public, error) {
 	}
 	p := &Public{
 		journal: journal, detector: detector, aliases: aliases, rate: newRate(options.StaticRate), cookies: cookies, notifier: newNotifier(), seed: maphash.MakeSeed(), now: clockOr(options.Now),
-		limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
+		counters: counters{took: options.Took}, limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but Journal, StaticRate, CookieSecrets, Now,
+// Reconfigure replaces everything but Journal, StaticRate, CookieSecrets, Took, Now,
 // Wall, Logger and Limits, and publishes. Messages under way are finished with
 // the old settings. On an error nothing changes.
 func (p *Public) Reconfigure(options PublicOptions) error {

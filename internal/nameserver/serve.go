@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime"
 	"sync"
+	"time"
 )
 
 const (
@@ -96,6 +97,7 @@ func readPackets(ctx context.Context, r responder, socket *net.UDPConn, c *count
 			return fmt.Errorf("read DNS queries from %s: %w", socket.LocalAddr(), err)
 		}
 		bad = 0
+		came := time.Now()
 		c.queriesUDP.Add(1)
 		client := netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		reply, later := r.respond(ctx, in[:n], client, UDP, out[:0])
@@ -103,20 +105,23 @@ func readPackets(ctx context.Context, r responder, socket *net.UDPConn, c *count
 			running.Go(func() {
 				buf := buffers.Get().(*[bufferSize]byte)
 				defer buffers.Put(buf)
-				sendPacket(socket, later(ctx, buf[:0], nil), from, c)
+				sendPacket(socket, later(ctx, buf[:0], nil), from, c, came)
 			})
 			continue
 		}
-		sendPacket(socket, reply, from, c)
+		sendPacket(socket, reply, from, c, came)
 	}
 }
 
-// sendPacket counts what the socket does not take: the asker will ask again.
-func sendPacket(socket *net.UDPConn, reply []byte, to netip.AddrPort, c *counters) {
+// sendPacket answers what came then, and counts what the socket does not take: the asker will ask again.
+func sendPacket(socket *net.UDPConn, reply []byte, to netip.AddrPort, c *counters, came time.Time) {
 	if len(reply) == 0 || to.Port() == 0 {
 		return
 	}
 	if _, err := socket.WriteToUDPAddrPort(reply, to); err != nil {
 		c.sendFailed.Add(1)
+		return
 	}
+	c.countSent(reply)
+	c.answered(UDP, came)
 }

@@ -3,6 +3,7 @@ package nameserver
 import (
 	"encoding/binary"
 	"sync/atomic"
+	"time"
 
 	"github.com/miekg/dns"
 )
@@ -44,7 +45,15 @@ type Statistics struct {
 
 	UpstreamQueries uint64 `json:"upstream_queries"` // messages sent upstream
 	UpstreamFailed  uint64 `json:"upstream_failed"`  // answered SERVFAIL: no upstream server gave an answer
+
+	Answers [rcodes]uint64 `json:"answers"` // messages sent, by the code in their headers
 }
+
+// rcodes is how many codes a header has room for (RFC 1035 §4.1.1).
+const rcodes = 16
+
+// Took hears how long a message took from its arrival until its answer was sent. It must not wait.
+type Took func(Transport, time.Duration)
 
 // counters is the live form of Statistics.
 type counters struct {
@@ -56,10 +65,13 @@ type counters struct {
 	rebindBlocked, ownRemoved, notInside                                 atomic.Uint64
 	upstreamQueries, upstreamFailed                                      atomic.Uint64
 	connections                                                          atomic.Int64
+	answers                                                              [rcodes]atomic.Uint64
+
+	took Took // nil: nobody hears
 }
 
 func (c *counters) read() Statistics {
-	return Statistics{
+	s := Statistics{
 		QueriesUDP: c.queriesUDP.Load(), QueriesTCP: c.queriesTCP.Load(),
 		Ignored: c.ignored.Load(), Malformed: c.malformed.Load(), Refused: c.refused.Load(), NotServed: c.notServed.Load(),
 		Slowed: c.slowed.Load(), Truncated: c.truncated.Load(), NameErrors: c.nameErrors.Load(),
@@ -71,6 +83,20 @@ func (c *counters) read() Statistics {
 		Coalesced: c.coalesced.Load(), Overloaded: c.overloaded.Load(), WaitLimited: c.waitLimited.Load(),
 		RebindBlocked: c.rebindBlocked.Load(), OwnRemoved: c.ownRemoved.Load(), NotInside: c.notInside.Load(),
 		UpstreamQueries: c.upstreamQueries.Load(), UpstreamFailed: c.upstreamFailed.Load(),
+	}
+	for code := range s.Answers {
+		s.Answers[code] = c.answers[code].Load()
+	}
+	return s
+}
+
+// countSent counts a message that was sent, by the code in its header.
+func (c *counters) countSent(message []byte) { c.answers[message[3]&(rcodes-1)].Add(1) }
+
+// answered tells that what came then has its answer.
+func (c *counters) answered(transport Transport, came time.Time) {
+	if c.took != nil {
+		c.took(transport, time.Since(came))
 	}
 }
 

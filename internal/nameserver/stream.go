@@ -100,12 +100,15 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 		if err != nil {
 			return
 		}
+		came := time.Now()
 		s.open.touch(entry)
 		s.counters.queriesTCP.Add(1)
 		reply, later := s.responder.respond(ctx, message, from, TCP, out[:2])
 		_, _ = reader.Discard(len(message))
 		if later == nil {
-			w.write(reply)
+			if w.write(reply) {
+				s.counters.answered(TCP, came)
+			}
 			continue
 		}
 		select {
@@ -116,7 +119,9 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 		waiting.Go(func() {
 			buf := buffers.Get().(*[bufferSize]byte)
 			defer buffers.Put(buf)
-			w.write(later(ctx, buf[:2], w.write))
+			if w.write(later(ctx, buf[:2], w.write)) {
+				s.counters.answered(TCP, came)
+			}
 			<-slots
 		})
 	}
@@ -169,6 +174,8 @@ func (w *replyWriter) write(reply []byte) (sent bool) {
 	if err != nil {
 		w.counters.sendFailed.Add(1)
 		_ = w.conn.Close()
+		return false
 	}
-	return err == nil
+	w.counters.countSent(reply[2:])
+	return true
 }
