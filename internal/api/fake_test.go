@@ -59,6 +59,11 @@ func (g *fakeGateway) Config() (Config, error) {
 
 func (g *fakeGateway) ConfigDiff() (ConfigDiff, error) { return ConfigDiff{Generation: 7}, g.err }
 
+func (g *fakeGateway) ServeMetrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+	_, _ = w.Write([]byte("up 1\n"))
+}
+
 func (g *fakeGateway) Pool(f Filter) ([]Binding, error) {
 	g.filter = f
 	return g.pool, g.err

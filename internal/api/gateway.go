@@ -18,6 +18,7 @@ type Gateway interface {
 	EventCommands
 	JailCommands
 	ListCommands
+	MetricsPage
 	StreamCommands
 	TokenCommands
 	Status() (Status, error)

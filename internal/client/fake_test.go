@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -20,6 +21,8 @@ type fakeGateway struct {
 func (g fakeGateway) Status() (Status, error) {
 	return Status{Instance: "lab", Started: g.started, Sessions: Gauge{Used: 1, Capacity: 2}}, g.err
 }
+func (g fakeGateway) ServeMetrics(http.ResponseWriter, *http.Request) {}
+
 func (g fakeGateway) Handover() (Handover, error) { return Handover{Sessions: 3}, g.err }
 
 func (g fakeGateway) Reload(api.Expected) (Reload, error) {

@@ -26,6 +26,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/guard/lists"
 	"github.com/realmgate/realmgate/internal/machine"
+	"github.com/realmgate/realmgate/internal/metrics"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/server"
@@ -74,6 +75,7 @@ type Daemon struct {
 	stream    *stream.Hub
 	hangups   chan os.Signal
 	diagnosis *diagnose.Service
+	metrics   *metrics.Service
 
 	systemd *systemd.Service
 
@@ -91,7 +93,7 @@ func newDaemon(o Options) *Daemon {
 	}
 	g.bans, g.advice = guardServices{g}.newBans(), nameServices{g}.newAdvice()
 	g.plane = plane.New(o.Instance, o.KeepDataplane, o.Logger)
-	g.outbound, g.diagnosis = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis()
+	g.outbound, g.diagnosis, g.metrics = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis(), machineServices{g}.newMetrics()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked, g.reload = kernelServices{g}.newAsked(), g.newReload()

@@ -27,6 +27,7 @@ type commands struct {
 	api.EventCommands
 	api.JailCommands
 	api.ListCommands
+	api.MetricsPage
 	api.StreamCommands
 	api.TokenCommands
 }
@@ -34,7 +35,7 @@ type commands struct {
 func (g *Daemon) commands() commands {
 	return commands{
 		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events,
-		JailCommands: g.jails, ListCommands: g.lists, StreamCommands: g.stream, TokenCommands: g.access,
+		JailCommands: g.jails, ListCommands: g.lists, MetricsPage: g.metrics, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }
 

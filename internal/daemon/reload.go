@@ -21,6 +21,7 @@ func (g *Daemon) newReload() *reload.Service {
 		Put:       func(d *config.Document) error { return g.services.Apply(next(d)) },
 		Lost:      func(c *config.Config) int { return g.view.Load().chains().Lost(c) },
 		Sessions:  func(visit func(api.Session) bool) error { return g.commands().Sessions(api.Filter{}, 0, visit) },
+		Failed:    g.metrics.ReloadFailed,
 	})
 }
 

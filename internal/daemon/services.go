@@ -58,6 +58,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(g.outbound.Run), Report: g.outbound.Report},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
 		{Name: "attachment", Open: kernel.attach},
+		{Name: "metrics", Prepare: machine.prepareMetrics},
 		{Name: "control socket", Run: g.runControl},
 		{Name: "view", Prepare: g.prepareView},
 	}

@@ -6,6 +6,7 @@ const (
 	indexSlots         = 16      // INDEX_SLOTS
 	protocols          = 3       // PROTOCOLS
 	ports              = 65536   // PORTS
+	portClass          = 1024    // PORT_CLASS
 	mappingBlock       = 8       // MAPPING_BLOCK
 	mappingInbound     = 1048576 // MAPPING_INBOUND
 	knownWays          = 4       // KNOWN_WAYS

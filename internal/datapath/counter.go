@@ -71,6 +71,8 @@ func sumsOf(table *ebpf.Map) ([]uint64, error) {
 // Usage says how full the tables are.
 type Usage struct {
 	Sessions   uint64 `json:"sessions"`
+	Opened     uint64 `json:"opened"` // sessions, ever
+	Closed     uint64 `json:"closed"` // sessions, ever
 	Capacity   uint64 `json:"capacity"`
 	Mappings   uint64 `json:"mappings"`
 	Claims     uint64 `json:"claims"`      // ever
@@ -113,8 +115,9 @@ func (d *core) Usage() (Usage, error) {
 		return Usage{}, err
 	}
 	fragments, err := memoryOf(d.fragmentTables()...)
+	opened, closed := sums[bpfStatisticSTATISTIC_SESSIONS_OPENED], sums[bpfStatisticSTATISTIC_SESSIONS_FREED]
 	return Usage{
-		Sessions: sums[bpfStatisticSTATISTIC_SESSIONS_OPENED] - sums[bpfStatisticSTATISTIC_SESSIONS_FREED],
+		Sessions: opened - closed, Opened: opened, Closed: closed,
 		Capacity: uint64(d.layout.Capacity),
 		Mappings: sums[bpfStatisticSTATISTIC_MAPPINGS_OPENED] - sums[bpfStatisticSTATISTIC_MAPPINGS_FREED],
 		Claims:   sums[bpfStatisticSTATISTIC_CLAIMS], EventsLost: sums[bpfStatisticSTATISTIC_EVENTS_LOST],

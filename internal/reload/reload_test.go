@@ -43,13 +43,15 @@ type gateway struct {
 	refuses    error
 	sessions   []api.Session
 	told       []string
+	failed     int // reloads
 }
 
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
 	g := &gateway{t: t, path: filepath.Join(t.TempDir(), "realmgate.yaml"), generation: 1}
 	g.Service = New(Options{
-		File: g.path, Changing: new(sync.Mutex), Events: g, Log: slog.New(slog.DiscardHandler),
+		Failed: func() { g.failed++ },
+		File:   g.path, Changing: new(sync.Mutex), Events: g, Log: slog.New(slog.DiscardHandler),
 		InForce:   func() (*config.Document, uint32) { return g.inForce, g.generation },
 		Immutable: func(*config.Document) []string { return g.immutable },
 		Lost:      func(*config.Config) int { return 3 },
@@ -120,8 +122,8 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %q", name, done, err, c.want)
 		}
 	}
-	if want := []string{"reload 2 false", "reload 0 true", "reload 0 true", "reload 0 true"}; !slices.Equal(g.told, want) {
-		t.Errorf("told %q", g.told)
+	if want := []string{"reload 2 false", "reload 0 true", "reload 0 true", "reload 0 true"}; !slices.Equal(g.told, want) || g.failed != 3 {
+		t.Errorf("told %q, %d failed", g.told, g.failed)
 	}
 }
 
@@ -136,14 +138,14 @@ func TestReloadOfSeveralFiles(t *testing.T) {
 	if d, err := g.ConfigDiff(); err != nil || len(d.Differences) != 1 || d.Differences[0].Is != "hostb.foo.example." {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if done, err := g.Reload(); err != nil || done.Hosts != 2 {
+	if done, err := g.Reload(0); err != nil || done.Hosts != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if c, err := g.Config(); err != nil || len(c.Files) != 2 || c.Files[1] != (api.ConfigFile{File: more, Text: shop}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	g.must(os.WriteFile(more, []byte("capacity: 2000\nhosts: 1\n"), 0o600))
-	if _, err := g.Reload(); err == nil || !strings.HasPrefix(err.Error(), more+":2: hosts: duplicate key, first given at line 5 of "+g.path) {
+	if _, err := g.Reload(0); err == nil || !strings.HasPrefix(err.Error(), more+":2: hosts: duplicate key, first given at line 5 of "+g.path) {
 		t.Errorf("%v", err)
 	}
 }

@@ -24,6 +24,7 @@ type Options struct {
 	Lost func(*config.Config) int
 	// Sessions calls visit for each that stands, until it returns false.
 	Sessions func(visit func(api.Session) bool) error
+	Failed   func() // hears of each reload that came to nothing
 	Events   interface{ Emit(event.Event) }
 	Log      *slog.Logger
 }
@@ -45,6 +46,7 @@ func (s *Service) Reload(expected api.Expected) (done api.Reload, err error) {
 	defer func() {
 		s.options.Events.Emit(event.Reload{Generation: done.Generation, Error: event.Text(err)})
 		if err != nil {
+			s.options.Failed()
 			s.options.Log.Error("reload failed", "error", err)
 		}
 	}()

@@ -41,14 +41,17 @@ var mayImport = map[string][]string{
 	"systemd":      {"lifecycle"},
 	"stream":       {"api"},
 	"access":       {"access/settings", "api", "events/event", "lifecycle"},
-	"datapath":     {"model", "mounts", "netdev", "siphash"},
-	"lab/netns":    {"netdev"},
-	"lab/packets":  {"model"},
-	"lab/oncpu":    {},
-	"schema":       {"model"},
-	"nf":           {"model", "schema"},
-	"nf/...":       {"model", "nf", "nf/match", "nf/meter", "schema"},
-	"nf/functions": {"nf", "nf/..."},
+	// What is measured, which rooms put on a page, and the page.
+	"metrics/metric": {},
+	"metrics":        {"lifecycle", "metrics/metric"},
+	"datapath":       {"model", "mounts", "netdev", "siphash"},
+	"lab/netns":      {"netdev"},
+	"lab/packets":    {"model"},
+	"lab/oncpu":      {},
+	"schema":         {"model"},
+	"nf":             {"model", "schema"},
+	"nf/...":         {"model", "nf", "nf/match", "nf/meter", "schema"},
+	"nf/functions":   {"nf", "nf/..."},
 	// What a room has in the configuration: all that config knows of it.
 	".../settings":     {"model", "schema"},
 	"events/settings":  {"events/event", "schema"},
@@ -57,8 +60,8 @@ var mayImport = map[string][]string{
 	"pool":       {"model"},
 	"registry":   {"model"},
 	"policy":     {"model"},
-	"guard/ban":  {"api", "config", "events/event", "lifecycle", "model", "store"},
-	"events":     {"api", "events/event", "events/settings", "httperror", "process"},
+	"guard/ban":  {"api", "config", "events/event", "lifecycle", "metrics/metric", "model", "store"},
+	"events":     {"api", "events/event", "events/settings", "httperror", "metrics/metric", "process"},
 	"names/zone": {"model"},
 	"nameserver": {"model", "names/rebind", "names/zone", "siphash"},
 	"health":     {"httperror"},
@@ -68,29 +71,29 @@ var mayImport = map[string][]string{
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},
 	"outbound":         {"api", "config", "datapath", "events/event", "lifecycle"}, // which addresses hosts leave by
-	"names/allocation": {"api", "config", "datapath", "events/event", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
+	"names/allocation": {"api", "config", "datapath", "events/event", "metrics/metric", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model"}, // what the hosts of the web can
 	"web/rest":         {"datapath", "model"},                                     // what was of the web a moment ago
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
-	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "model", "process"},
-	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "model"},
-	"machine":          {"api", "datapath", "model"},
+	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "metrics/metric", "model", "process"},
+	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "metrics/metric", "model"},
+	"machine":          {"api", "datapath", "metrics/metric", "model"},
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
 	"web":              {"api", "datapath", "events/event", "ipv4", "model", "web/hello"},
 	"ask":              {"api", "datapath", "events/event", "ipv4", "lifecycle", "model", "nf/ask", "ruleset/settings", "web/hello"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
 	"capture":          {"api", "datapath", "lifecycle", "model", "nf", "ruleset/settings"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
-	"names/server":     {"api", "config", "datapath", "lifecycle", "model", "names/rebind", "nameserver", "store"},
+	"names/server":     {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match", "ruleset/settings"},
 	"reload":           {"api", "config", "events/event", "model"},
-	"chains":           {"api", "config", "datapath", "events/event", "model", "ruleset", "ruleset/settings"},
+	"chains":           {"api", "config", "datapath", "events/event", "metrics/metric", "model", "ruleset", "ruleset/settings"},
 	"names/shared":     {"config", "datapath", "model", "registry", "ruleset"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
-	"plane":            {"api", "config", "datapath", "lifecycle", "nf", "plane/settings"},
+	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
 	"cli":      {"client", "config", "daemon", "geodata", "guard/geo", "guard/geo/settings", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
@@ -116,7 +119,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"machine", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
+	"machine", "metrics", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

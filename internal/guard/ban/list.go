@@ -35,6 +35,7 @@ func (b Ban) byHand() bool { return b.Offence == 0 && (b.Reason == Manual || b.R
 type List struct {
 	bans      bart.Table[Ban]
 	automatic int // how many of them are of offenders
+	byHand    int
 }
 
 // Plan returns the bans of prefixes until then, for Put; it changes nothing. never says
@@ -67,6 +68,9 @@ func (l *List) Put(bans []Ban) {
 		if b.Offence > 0 {
 			l.automatic++
 		}
+		if b.byHand() {
+			l.byHand++
+		}
 	}
 }
 
@@ -78,6 +82,9 @@ func (l *List) delete(p netip.Prefix) {
 	l.bans.Delete(p)
 	if b.Offence > 0 {
 		l.automatic--
+	}
+	if b.byHand() {
+		l.byHand--
 	}
 }
 

@@ -76,6 +76,7 @@ type state struct {
 	mutex    sync.Mutex // guards what follows, and what the parts keep
 	list     List
 	offences Offences
+	made     counts
 	guard    *guard // nil: before the bans are loaded
 }
 
@@ -163,6 +164,7 @@ func (s *Service) enforce(made []Ban, instead, gone []netip.Prefix) error {
 	}
 	s.list.Remove(slices.Concat(instead, gone))
 	s.list.Put(made)
+	s.made.count(made)
 	teller{s.Events}.banned(made)
 	teller{s.Events}.unbanned(instead, Aggregated)
 	// Those that give way go first, as the kernel may be full, and those in whose place

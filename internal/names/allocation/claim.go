@@ -150,8 +150,12 @@ func requestOf(r *pool.Reservation) pool.Request {
 // claimed notes that a client of the asker came.
 func (cs *claims) claimed(at model.Instant, r *pool.Reservation) {
 	cs.outcome(at, r, policy.Claimed)
-	if r.Requester.IsValid() {
-		cs.holdings.Release(holder(requestOf(r)), r.Binding)
+	if !r.Requester.IsValid() {
+		return // adopted: when it was answered is forgotten, too
+	}
+	cs.holdings.Release(holder(requestOf(r)), r.Binding)
+	if hear := cs.options.Claims; hear != nil {
+		hear(max(0, at.Sub(r.Created)))
 	}
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	Serves    func(netip.Addr) bool       // whether the inside resolver answers an asker
 	Inside    func(netip.Addr) bool       // whether nobody outside may lead a host to an address
 	Overdone  func(netip.Addr)            // hears who asks for too much inside
+	Took      func(side, transport string, took time.Duration)
 	Now       func() model.Instant
 	Log       *slog.Logger
 }
@@ -127,7 +128,7 @@ func (s *Service) publicOptions(served Served, serial uint32) nameserver.PublicO
 	return nameserver.PublicOptions{
 		Zones: served.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Public.Addr(), Serial: serial,
 		Journal: s.journal, Keys: served.Keys, Source: c.DNS.Public.Addr(), Verify: verify, ClientSubnet: c.DNS.ClientSubnet,
-		CookieSecrets: s.cookies.Load().list(), Await: s.Data.Await, Directory: s.Directory, Allocator: s.Allocator, Now: s.Now, Logger: s.Log,
+		CookieSecrets: s.cookies.Load().list(), Await: s.Data.Await, Directory: s.Directory, Allocator: s.Allocator, Took: s.hears(public), Now: s.Now, Logger: s.Log,
 	}
 }
 
@@ -140,7 +141,7 @@ func (s *Service) privateOptions(served Served, serial uint32) nameserver.Privat
 	return nameserver.PrivateOptions{
 		Zones: served.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
 		Journal: s.journal, Directory: s.Directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
-		Serves: s.Serves, Rebind: filter, Overdone: s.Overdone,
+		Serves: s.Serves, Rebind: filter, Overdone: s.Overdone, Took: s.hears(private),
 		Now: s.Now, Logger: s.Log,
 	}
 }
