@@ -13,6 +13,8 @@ packages=(
   procps swaks systemd tcpdump unbound vsftpd wrk
   # What else people run through a gateway.
   dnsmasq-base iputils-ping openvpn sip-tester udhcpc wireguard-go wireguard-tools
+  # What watches it.
+  prometheus
   # Clients that hold on to addresses, and the resolvers before them.
   chromium default-jdk-headless firefox-esr libnss3-tools libsystemd-shared
 )
@@ -92,6 +94,7 @@ if [ -d /run/systemd/system ]; then
       nsd) systemctl --quiet disable nsd.service || true ;;
       nftables) systemctl --quiet disable nftables.service || true ;;
       openvpn) systemctl --quiet disable openvpn.service || true ;;
+      prometheus) systemctl --quiet disable prometheus.service || true ;;
       vsftpd) systemctl --quiet disable vsftpd.service || true ;;
     esac
   done
