@@ -1,10 +1,15 @@
 package metrics
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
 
-// isSynchronised reports whether the kernel's clock is, as adjtimex(2) says it.
-func isSynchronised() bool {
+	"github.com/realmgate/realmgate/internal/metrics/metric"
+)
+
+// measureClock says whether the kernel's clock is synchronised, where this process may ask (adjtimex(2)).
+func measureClock(p metric.Page) {
 	var t unix.Timex // no modes: it is only read
-	state, err := unix.Adjtimex(&t)
-	return err == nil && state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0
+	if state, err := unix.Adjtimex(&t); err == nil {
+		metric.PutIf(p, metric.ClockSynchronised, state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0)
+	}
 }

@@ -88,6 +88,54 @@ func TestMetricsCountWhatWasSent(t *testing.T) {
 	}
 }
 
+// Each connection of a host takes a port of its outbound address. Reloads that are refused count, and one that is not opens the page to
+// this machine, or closes it.
+func TestMetricsOfHostsAndReloads(t *testing.T) {
+	t.Parallel()
+	const fetches = 7
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1})
+	webServer(t, r.Servers[0], 80, "outside")
+	d := r.start(r.configuration())
+	tcp := fmt.Sprintf("realmgate_ports_used{address=%q,protocol=\"tcp\"}", r.Gateway.Outbound)
+	before := d.scrape()
+	for range fetches {
+		if _, err := curl(r.Hosts()[0], r.Servers[0].IP, 80); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := d.scrape()
+	for _, series := range []string{tcp, "realmgate_mappings", `realmgate_table_entries{table="mapping_table"}`, "realmgate_sessions_opened_total"} {
+		if n := after[series] - before[series]; n != fetches {
+			t.Errorf("%s has grown by %v, want %d", series, n, fetches)
+		}
+	}
+	open := func() bool {
+		return r.Gateway.Command(context.Background(), "curl", "-sf", "--retry", "3", "http://"+metricsAt+"/metrics").Run() == nil
+	}
+	if open() {
+		t.Error("the page is open though nobody said so")
+	}
+	for i, c := range []struct {
+		line string
+		good bool
+	}{{"metrics: {listen: 0.0.0.0:9469}", false}, {"metrics: {listen: " + metricsAt + "}", true}, {"metrics:", true}} {
+		d.write(with(r.configuration(), c.line))
+		if out, err := d.tell("reload"); (err == nil) != c.good {
+			t.Errorf("%s: %v\n%s", c.line, err, out)
+		}
+		if want := i == 1; open() != want {
+			t.Errorf("after %s the page is open: %t", c.line, !want)
+		}
+	}
+	after = d.scrape()
+	if after["realmgate_reload_failures_total"] != 1 || after["realmgate_generation"] != before["realmgate_generation"]+2 {
+		t.Errorf("%v reloads were refused, the generation is %v", after["realmgate_reload_failures_total"], after["realmgate_generation"])
+	}
+	if after["realmgate_reload_success_timestamp_seconds"] <= before["realmgate_reload_success_timestamp_seconds"] {
+		t.Error("no configuration came into force")
+	}
+}
+
 // metrics is the page at the control socket.
 func (d *daemon) metrics() string {
 	d.t.Helper()
