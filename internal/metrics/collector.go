@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
@@ -56,6 +57,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.failed.Store(failed)
 	p.Put(metric.MeasureFailures, float64(c.failures.Load()))
 	p.Put(metric.SeriesLeftOut, float64(p.leftOut))
+}
+
+// Println implements promhttp.Logger: it is told what could not be written.
+func (c *collector) Println(said ...any) {
+	c.log.Warn("page of metrics not whole", "error", fmt.Sprint(said...))
 }
 
 // page is one scrape's.

@@ -40,14 +40,13 @@ type Service struct {
 // New makes a page. The control API serves it.
 func New(o Options) *Service {
 	s := &Service{Options: o, histograms: newHistograms()}
+	collector := newCollector(func() []Source { return append([]Source{s}, o.Sources()...) }, o.Log)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		newCollector(func() []Source { return append([]Source{s}, o.Sources()...) }, o.Log),
-		s.claims, s.vec, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collector, s.claims, s.vec, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	s.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-		Timeout: scrapeTime, MaxRequestsInFlight: mostScrapes,
+		ErrorLog: collector, ErrorHandling: promhttp.ContinueOnError, Timeout: scrapeTime, MaxRequestsInFlight: mostScrapes,
 	})
 	return s
 }
