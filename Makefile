@@ -25,7 +25,7 @@ PARTS     ?= slow
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps generate verify-generate format lint build test test-slow test-all test-unit fuzz bench microbench demo clean
+.PHONY: help deps generate verify-generate format lint build test test-slow test-all test-unit fuzz bench microbench demo packages clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,5 +90,8 @@ demo: ## show a name becoming a connection, in namespaces (root); DEMOFLAGS='--k
 	@$(MAKE) --no-print-directory build >&2
 	@$(BIN) demo $(DEMOFLAGS)
 
+packages: ## make deb and rpm, bills of materials and SHA256SUMS in dist/ (docs/guide/packages.md)
+	tools/packages.sh
+
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist

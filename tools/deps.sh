@@ -15,6 +15,8 @@ packages=(
   dnsmasq-base iputils-ping openvpn sip-tester udhcpc wireguard-go wireguard-tools
   # What watches it.
   prometheus
+  # Packages, and the machine that they are installed on.
+  debootstrap lintian rpm
   # Clients that hold on to addresses, and the resolvers before them.
   chromium default-jdk-headless firefox-esr libnss3-tools libsystemd-shared
 )

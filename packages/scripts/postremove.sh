@@ -1,0 +1,14 @@
+#!/bin/sh
+# When the files are gone. dpkg says "remove", then perhaps "purge"; rpm how many versions stay: 0 or 1.
+set -eu
+
+case $1 in
+  remove | 0)
+    if [ -d /run/systemd/system ]; then systemctl daemon-reload || :; fi # it forgets the unit later
+    ;;
+  purge)
+    # /etc/realmgate.yaml stays: the package has not put it there. So do user and groups, which may own other files.
+    rm -rf /var/lib/realmgate /var/log/realmgate /run/realmgate /sys/fs/bpf/realmgate
+    if command -v deb-systemd-helper >/dev/null; then deb-systemd-helper purge realmgate.service >/dev/null; fi
+    ;;
+esac

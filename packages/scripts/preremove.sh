@@ -1,0 +1,18 @@
+#!/bin/sh
+# While the files are still there. dpkg says "remove" or "upgrade VERSION", rpm how many versions stay: 0 or 1.
+set -eu
+
+unit=realmgate.service
+say() { echo "realmgate: $*" >&2; }
+case $1 in remove | 0) ;; *) exit 0 ;; esac # the next version takes over
+
+if [ -d /run/systemd/system ]; then
+  systemctl stop $unit || say "it does not stop: see journalctl -u $unit"
+  # A gateway that was killed has left its data plane. One that starts takes it over, and takes it down as it stops.
+  if [ -e /sys/fs/bpf/realmgate/default ]; then
+    if ! systemctl start $unit || ! systemctl stop $unit; then
+      say "a data plane is left at work: see journalctl -u $unit"
+    fi
+  fi
+fi
+if [ "$1" = 0 ]; then systemctl --no-reload disable $unit; fi

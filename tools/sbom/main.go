@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "sbom: give the program and its version")
+		os.Exit(2)
+	}
+	if err := write(os.Stdout, os.Args[1], os.Args[2], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+		fmt.Fprintln(os.Stderr, "sbom:", err)
+		os.Exit(1)
+	}
+}
+
+// The parts of the format that are used here: https://cyclonedx.org/docs/1.6/json/.
+type (
+	bill struct {
+		Format       string       `json:"bomFormat"`
+		Spec         string       `json:"specVersion"`
+		Version      int          `json:"version"` // of the bill
+		Metadata     metadata     `json:"metadata"`
+		Components   []component  `json:"components"`
+		Dependencies []dependency `json:"dependencies"`
+	}
+	metadata struct {
+		Timestamp string    `json:"timestamp,omitempty"`
+		Component component `json:"component"`
+	}
+	component struct {
+		Type    string `json:"type"` // application, library
+		Ref     string `json:"bom-ref"`
+		Name    string `json:"name"`
+		Version string `json:"version"`
+		URL     string `json:"purl"` // pkg:golang/MODULE@VERSION
+		Hashes  []hash `json:"hashes,omitempty"`
+	}
+	hash struct {
+		Algorithm string `json:"alg"`
+		Content   string `json:"content"`
+	}
+	dependency struct {
+		Ref string   `json:"ref"`
+		On  []string `json:"dependsOn"`
+	}
+)
+
+func write(w io.Writer, program, version, epoch string) error {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("read what %s is made of: %w", program, err)
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	itself := module("application", info.Main.Path, version)
+	itself.Name = filepath.Base(program)
+	itself.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum[:])}}
+	b := bill{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{Component: itself}}
+	if seconds, err := strconv.ParseInt(epoch, 10, 64); err == nil {
+		b.Metadata.Timestamp = time.Unix(seconds, 0).UTC().Format(time.RFC3339)
+	}
+	b.Components = []component{module("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		b.Components = append(b.Components, module("library", m.Path, m.Version))
+	}
+	on := dependency{Ref: itself.Ref}
+	for _, c := range b.Components {
+		on.On = append(on.On, c.Ref)
+	}
+	b.Dependencies = []dependency{on}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(b)
+}
+
+func module(kind, path, version string) component {
+	url := "pkg:golang/" + path + "@" + version
+	return component{Type: kind, Ref: url, Name: path, Version: version, URL: url}
+}
