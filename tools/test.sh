@@ -17,8 +17,8 @@ fi
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
 declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [browser]=18 [lab]=15 [explain]=12
-  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [fuzz]=22)
-slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers fuzz)
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [packages]=30 [fuzz]=22)
+slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers packages fuzz)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
@@ -30,6 +30,7 @@ declare -A lengthy=(
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
   [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
+  [packages]='BillListsEveryModule|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree'
 )
 
 parts=("$@")
@@ -113,7 +114,7 @@ beside_datapath() {
   stage unit "$(others "$dataplane|$whole|$concurrent")" -skip "^TestBench($bench)"
   with_race stage race "$(packages "$concurrent")"
   stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
-  (cd tools && go test -json ./testsummary ./constants) || echo tools >>"$work/failed"
+  (cd tools && go test -json ./testsummary ./constants ./manual) || echo tools >>"$work/failed"
 }
 # The data plane at tcx, then what is random for longer in both forms.
 long=(-steps=10000 -swaps=100)
@@ -146,6 +147,7 @@ clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
 measures_tests() { at_length test/e2e; }
 transfers_tests() { at_length test/e2e; }
+packages_tests() { at_length test/packages; }
 # What is read of a stranger's first words for ten minutes, every other parser for seconds.
 fuzz_tests() { fuzzed 150s /web/hello && fuzzed 10s .; }
 fuzzed() { FUZZTIME=$1 FUZZ=$2 tools/fuzz.sh -json || echo "fuzz of $2" >>"$work/failed"; }

@@ -126,7 +126,7 @@ var rooms = []string{
 var testsMayAlsoImport = map[string][]string{"lab/bench/scenario": {"lab/bench/dut"}, "config": {"nf", "nf/..."}, "nf/meter": {"nf/..."}, "daemon": {"nf/...", "pool"}}
 
 // Only these load programs and touch maps (rule 1); tests run them, and send floods.
-var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/oncpu", "internal/lab/planes", "test/dataplane", "test/datapath", "test/e2e"}
+var mayImportEBPF = []string{"internal/datapath", "internal/nf", "internal/nf/...", "internal/lab/bench/trafficgen", "internal/lab/oncpu", "internal/lab/planes", "test/dataplane", "test/datapath", "test/e2e", "test/packages"}
 
 // listing is what `go list -json` says of a package.
 type listing struct {
