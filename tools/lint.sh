@@ -33,7 +33,7 @@ shell_check() {
 }
 
 run gofmt go_format
-run "go vet (tools)" go -C tools vet ./testsummary
+run "go vet (tools)" go -C tools vet ./testsummary ./manual ./sbom
 # With govet, which is go vet.
 run golangci-lint "$linter" run --allow-parallel-runners ./...
 run clang-format c_format
