@@ -12,6 +12,7 @@ commit=$(git rev-parse --short=12 HEAD 2>/dev/null || true)
 if [ -z "${VERSION:-}" ]; then
   if tag=$(git describe --tags --exact-match --match='v[0-9]*' 2>/dev/null); then
     VERSION=${tag#v}
+    VERSION=${VERSION/-/\~} # v1.0.0-rc1 is before 1.0.0
   else
     VERSION=0.0.0~git$(date -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S).$commit
   fi

@@ -43,7 +43,7 @@ booted=
 if [ -d /run/systemd/system ]; then
   booted=yes
   systemctl daemon-reload || say "systemd has not read the new unit: systemctl daemon-reload"
-  systemd-tmpfiles --create realmgate.conf
+  systemd-tmpfiles --create realmgate.conf || say "folders are missing: systemd-tmpfiles --create realmgate.conf" # as in a container
 fi
 
 case $1 in
@@ -56,9 +56,13 @@ case $1 in
       deb-systemd-helper update-state $unit >/dev/null
     fi
     ;;
+  abort-remove) # it was stopped for that
+    if [ -n "$booted" ]; then begin deb-systemd-invoke start $unit; fi
+    exit 0
+    ;;
   1) systemctl --no-reload preset $unit ;;
   2) ;;
-  *) exit 0 ;; # dpkg puts back what it could not finish: nothing has changed
+  *) exit 0 ;; # dpkg puts back what it could not finish: nothing else has changed
 esac
 
 if [ -n "$booted" ]; then

@@ -8,7 +8,7 @@ case $1 in
     ;;
   purge)
     # /etc/realmgate.yaml stays: the package has not put it there. So do user and groups, which may own other files.
-    rm -rf /var/lib/realmgate /var/log/realmgate /run/realmgate /sys/fs/bpf/realmgate
     if command -v deb-systemd-helper >/dev/null; then deb-systemd-helper purge realmgate.service >/dev/null; fi
+    rm -rf /var/lib/realmgate /var/log/realmgate /run/realmgate /sys/fs/bpf/realmgate || : # a mount point stays, empty
     ;;
 esac
