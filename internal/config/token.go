@@ -65,7 +65,7 @@ func tokenize(text []byte, root *yaml.Node) (*tokens, error) {
 		case c == '%' && t.starts[t.line(at)-1] == at: // a directive
 			at = t.lineEnd(at)
 			continue
-		case !strings.ContainsRune(" \t\r\n-?:,.\xef\xbb\xbf", rune(c)):
+		case !strings.ContainsRune(" \t\r\n-?:,.", rune(c)):
 			return nil, errLayout
 		}
 		at++
