@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/capture"
@@ -37,5 +38,5 @@ func (g kernelServices) runCaptures(ctx context.Context) error {
 
 // Drops implements api.Gateway.
 func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
-	return g.drops.Watch(ctx, filter, g.view.Load().realm.HostOf, visit)
+	return g.drops.Watch(ctx, filter, func(a ...netip.Addr) string { return g.view.Load().realm.HostOf(a...) }, visit)
 }

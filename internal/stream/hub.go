@@ -17,6 +17,8 @@ import (
 const (
 	mostListeners = 64
 	atOnce        = 256 // messages that are handed over
+
+	againAfter = 5 * time.Second // that a source failed
 )
 
 // Source tells of a topic until ctx ends. It runs while somebody listens.
@@ -127,8 +129,16 @@ func (h *Hub) join(topic string) {
 		s = &source{end: cancel}
 		h.running[topic] = s
 		go func() {
-			if err := tells(ctx, func(value any) { h.Tell(topic, value) }); err != nil && ctx.Err() == nil {
-				h.Log.Warn("stream source ended", "topic", topic, "error", err)
+			for ctx.Err() == nil { // what fails once is tried again
+				err := tells(ctx, func(value any) { h.Tell(topic, value) })
+				if ctx.Err() != nil {
+					return
+				}
+				h.Log.Warn("stream source failed", "topic", topic, "error", err)
+				select {
+				case <-ctx.Done():
+				case <-time.After(againAfter):
+				}
 			}
 		}()
 	}
