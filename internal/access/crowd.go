@@ -28,12 +28,12 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, _ := netip.ParseAddrPort(one.RemoteAddr().String())
-		if !c.enter(at.Addr()) {
+		from := networkOf(one.RemoteAddr().String())
+		if !c.enter(from) {
 			_ = one.Close() // it is told nothing
 			continue
 		}
-		return &guest{one, sync.OnceFunc(func() { c.leave(at.Addr()) })}, nil
+		return &guest{one, sync.OnceFunc(func() { c.leave(from) })}, nil
 	}
 }
 

@@ -28,12 +28,12 @@ type door struct {
 	handler http.Handler
 	secrets *certificates // nil: there is no TLS
 
-	end   context.CancelFunc // nil while it is not served
-	ended sync.WaitGroup
+	end     context.CancelFunc // nil while it is not served
+	serving *sync.WaitGroup    // of all doors
 }
 
 // openDoor listens. The address may come later: an interface that is down keeps no gateway from starting.
-func openDoor(at netip.AddrPort, log *slog.Logger) (*door, error) {
+func openDoor(at netip.AddrPort, serving *sync.WaitGroup, log *slog.Logger) (*door, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {
 			if at.Addr().Is4() {
@@ -51,7 +51,7 @@ func openDoor(at netip.AddrPort, log *slog.Logger) (*door, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve the control API at %s: %w", at, err)
 	}
-	return &door{Listener: newCrowd(l), at: at, log: log}, nil
+	return &door{Listener: newCrowd(l), at: at, serving: serving, log: log}, nil
 }
 
 // furnish says what is served from now on.
@@ -87,9 +87,10 @@ func (d *door) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.secrets != nil {
-		c = tls.Server(c, d.secrets.now())
+	secrets := d.secrets
+	d.mutex.Unlock()
+	if secrets != nil {
+		c = tls.Server(c, secrets.now())
 	}
 	return c, nil
 }
@@ -102,21 +103,20 @@ func (d *door) start(ctx context.Context) {
 		return
 	}
 	ctx, d.end = context.WithCancel(ctx)
-	d.ended.Go(func() {
+	d.serving.Go(func() {
 		if err := api.ServeRemote(ctx, d, d, d.log); err != nil {
 			d.log.Error("control API not served", "address", d.at, "error", err)
 		}
 	})
 }
 
-// close ends what is asked there, and listens no more.
+// close ends what is asked there, and listens no more. It waits for nobody: a reload that is asked there gets its answer.
 func (d *door) close() {
 	d.mutex.Lock()
 	end := d.end
 	d.mutex.Unlock()
 	if end != nil {
 		end()
-		d.ended.Wait()
 	}
 	_ = d.Close() // a second time for one that was served
 }

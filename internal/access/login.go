@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,25 +56,26 @@ func newLogins(t *tokens, events Events, log *slog.Logger) *logins {
 	return &logins{tokens: t, events: events, log: log, now: time.Now, failing: failing}
 }
 
-// identify says who asks at a door whose clients have names.
-func (l *logins) identify(clients []settings.Client) api.Identify {
+// identify says who asks at a door whose clients have names, as long as they hold.
+func (l *logins) identify(holds context.Context, clients []settings.Client) api.Identify {
 	return func(r *http.Request) (api.Caller, error) {
-		from := source(r)
-		if !l.may(from) {
-			return api.Caller{}, api.Fail(http.StatusTooManyRequests, api.WithRemedy(errTooMany, laterRemedy))
+		caller, err := l.login(holds, r, clients)
+		if err == nil { // whoever fails beside it
+			return caller, nil
 		}
-		caller, err := l.login(r, clients)
-		if err != nil {
-			if !errors.Is(err, errNobody) { // who does not know that there are tokens guesses none
-				l.fail(from, err)
-			}
-			return caller, api.Fail(http.StatusUnauthorized, api.WithRemedy(err, tokenRemedy))
+		from := networkOf(r.RemoteAddr)
+		switch {
+		case errors.Is(err, errNobody): // who does not know that there are tokens guesses none
+		case !l.may(from):
+			return caller, api.Fail(http.StatusTooManyRequests, api.WithRemedy(errTooMany, laterRemedy))
+		default:
+			l.fail(from, err)
 		}
-		return caller, nil
+		return caller, api.Fail(http.StatusUnauthorized, api.WithRemedy(err, tokenRemedy))
 	}
 }
 
-func (l *logins) login(r *http.Request, clients []settings.Client) (api.Caller, error) {
+func (l *logins) login(holds context.Context, r *http.Request, clients []settings.Client) (api.Caller, error) {
 	if given := r.Header.Get("Authorization"); given != "" {
 		secret, is := strings.CutPrefix(given, bearer)
 		if !is {
@@ -89,7 +91,10 @@ func (l *logins) login(r *http.Request, clients []settings.Client) (api.Caller, 
 		if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, strings.TrimSuffix(c.Name.String(), ".")) }) {
 			var role api.Role
 			err := role.UnmarshalText([]byte(c.Role)) // it was read as one of them
-			return api.Caller{Role: role, Kind: "certificate", Name: c.Name.String()}, err
+			may, end := context.WithDeadline(r.Context(), r.TLS.PeerCertificates[0].NotAfter)
+			stop := context.AfterFunc(holds, end)
+			context.AfterFunc(r.Context(), func() { stop(); end() })
+			return api.Caller{Role: role, Kind: "certificate", Name: c.Name.String(), May: may}, err
 		}
 	}
 	return api.Caller{}, errNoClient
@@ -117,9 +122,9 @@ func (l *logins) fail(from netip.Addr, why error) {
 	l.events.Emit(event.LoginFailed{Address: from, Error: event.Text(why)})
 }
 
-// source is from where a request comes, an address of IPv4 or a /64: who has one has all of it.
-func source(r *http.Request) netip.Addr {
-	at, _ := netip.ParseAddrPort(r.RemoteAddr) // it has the form that net/http writes
+// networkOf is from where somebody comes, an address of IPv4 or a /64: who has one address of it has all.
+func networkOf(remote string) netip.Addr {
+	at, _ := netip.ParseAddrPort(remote) // it has the form that net writes
 	a := at.Addr().Unmap().WithZone("")
 	if a.Is6() {
 		a = netip.PrefixFrom(a, 64).Masked().Addr()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/realmgate/realmgate/internal/access/settings"
@@ -24,9 +25,12 @@ type Options struct {
 type Service struct {
 	Options
 	*tokens
-	doors  lifecycle.Workers[doors, *door]
-	logins *logins
-	now    atomic.Pointer[api.Access]
+	doors   lifecycle.Workers[doors, *door]
+	serving sync.WaitGroup // doors
+	logins  *logins
+	// endClients ends what is asked by certificates; nil before a configuration is in force.
+	endClients context.CancelFunc
+	now        atomic.Pointer[api.Access]
 }
 
 // doors are those of a configuration, by their addresses.
@@ -89,7 +93,7 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 		for _, at := range c.Listen {
 			d := before[at.String()]
 			if d == nil && err == nil {
-				d, err = openDoor(at, s.Log)
+				d, err = openDoor(at, &s.serving, s.Log)
 			}
 			if d != nil {
 				next[at.String()] = d
@@ -103,7 +107,12 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 	}
 	settle := change.Settle
 	change.Settle = func() {
-		h := s.Serve(s.logins.identify(c.Clients))
+		if s.endClients != nil {
+			s.endClients() // what is asked by a certificate ends: it may have another role now, or none
+		}
+		holds, end := context.WithCancel(context.Background())
+		s.endClients = end
+		h := s.Serve(s.logins.identify(holds, c.Clients))
 		for _, d := range made {
 			d.furnish(forUs(h, names(d.at.Addr(), c)), secrets)
 		}
@@ -115,8 +124,11 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 // Run serves at the addresses of the configuration in force until ctx ends.
 func (s *Service) Run(ctx context.Context) error { return s.doors.Run(ctx) }
 
-// Stop gives the addresses up.
-func (s *Service) Stop() error { return s.doors.Stop() }
+// Stop gives the addresses up, and waits for what is asked there.
+func (s *Service) Stop() error {
+	defer s.serving.Wait()
+	return s.doors.Stop()
+}
 
 func (s *Service) put(access api.Access) error {
 	if s.Socket != "" {

@@ -28,8 +28,8 @@ func Handler(g Gateway, who Identify, logger *slog.Logger) http.Handler {
 	for _, route := range Routes() {
 		methods[route.Path] = append(methods[route.Path], route.Method)
 		mux.HandleFunc(route.pattern(), func(w http.ResponseWriter, r *http.Request) {
-			if have := callerOf(r.Context()).Role; have < route.Role {
-				Refuse(w, refuse(have, route.Role))
+			if c := callerOf(r.Context()); c.Role < route.Role {
+				Refuse(w, refuse(c, route.Role))
 				return
 			}
 			route.serve.answer(h, w, r)
@@ -119,6 +119,7 @@ func reply(w http.ResponseWriter, status int, value any) error {
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
+	limitWrite(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n')) // fails only for a client that has gone

@@ -46,6 +46,7 @@ func well(w http.ResponseWriter, query url.Values, err error) error {
 	if err != nil {
 		return failure{http.StatusServiceUnavailable, err}
 	}
+	limitWrite(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte("ok\n")) // fails only for a client that has gone
 	return nil

@@ -53,7 +53,7 @@ func streamParameters() []Parameter {
 
 // stream answers as the HTML standard has it (9.2, server-sent events).
 func (h handler) stream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	wanted, err := wantTopics(query, callerOf(r.Context()).Role)
+	wanted, err := wantTopics(query, callerOf(r.Context()))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request, query url.Values
 	return nil
 }
 
-func wantTopics(query url.Values, role Role) ([]string, error) {
+func wantTopics(query url.Values, c Caller) ([]string, error) {
 	text, err := take(query, "topics")
 	if err != nil {
 		return nil, failed(err)
@@ -99,8 +99,8 @@ func wantTopics(query url.Values, role Role) ([]string, error) {
 		if !known {
 			return nil, failed(fmt.Errorf("topics: %q is none: use bans, drops, events, status", topic))
 		}
-		if role < takes {
-			return nil, refuse(role, takes)
+		if c.Role < takes {
+			return nil, refuse(c, takes)
 		}
 	}
 	return slices.Compact(wanted), nil

@@ -15,6 +15,7 @@ func (h handler) metrics(w http.ResponseWriter, r *http.Request, query url.Value
 	if err := wantNone(query); err != nil {
 		return err
 	}
+	limitWrite(w)
 	h.gateway.ServeMetrics(w, r)
 	return nil
 }

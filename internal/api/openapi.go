@@ -15,6 +15,7 @@ func (h handler) openAPI(w http.ResponseWriter, _ *http.Request, query url.Value
 	if err := wantNone(query); err != nil {
 		return err
 	}
+	limitWrite(w)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(openAPI) // fails only for a client that has gone
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/schema"
 )
@@ -117,8 +118,19 @@ func problemOf(err error) Problem {
 	return p
 }
 
+// refusedTime is for what is left of a request that is refused.
+const refusedTime = 2 * time.Second
+
+// limitWrite gives up a client that does not take its answer in time: each holds what is written to it.
+func limitWrite(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(streamStall)) // as above
+}
+
 // Refuse answers with the problem that an error is.
 func Refuse(w http.ResponseWriter, err error) {
+	// The server reads what is left of a body: from who never sends it, it would for ever.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime)) // a recorder in a test has none
+	limitWrite(w)
 	p := problemOf(err)
 	text, _ := json.Marshal(p) // strings and numbers always can be written
 	if p.Status == http.StatusUnauthorized {

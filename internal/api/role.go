@@ -81,7 +81,11 @@ func (r roleError) Error() string {
 }
 
 // refuse says what to do to be let in.
-func refuse(have, want Role) error {
+func refuse(c Caller, want Role) error {
+	if c.Kind != "user" && c.Kind != "" {
+		return failure{http.StatusForbidden, WithRemedy(roleError{c.Role, want}, "ask by a "+c.Kind+" with that role")}
+	}
+	have := c.Role
 	groups := []string{}
 	for r := want; r <= Admin; r++ {
 		groups = append(groups, r.Group())

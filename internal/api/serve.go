@@ -15,6 +15,7 @@ const (
 	idleTime   = time.Minute      // between two requests of one connection
 	stopTime   = 2 * time.Second  // for requests in progress when the gateway stops
 	maxHeader  = 16 << 10         // bytes
+	maxStreams = 16               // requests at a time of a connection of HTTP/2
 )
 
 // Serve answers on a Unix socket until ctx ends, and then closes it. access says who may what when a request
@@ -37,6 +38,7 @@ func newServer(ctx context.Context, h http.Handler, logger *slog.Logger) *http.S
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 }

@@ -94,6 +94,7 @@ func (s *stream) flush() bool {
 		}
 		_ = s.conn.Flush() // a recorder that cannot flush needs none
 	}
+	_ = s.conn.SetWriteDeadline(time.Time{}) // in HTTP/2 it would end a stream in which nothing happens
 	return s.err == nil
 }
 

@@ -77,19 +77,22 @@ func (h handler) summary(w http.ResponseWriter, _ *http.Request, query url.Value
 	if err != nil {
 		return err
 	}
-	h.summarizing.Lock() // of several at once each would take the memory
-	defer h.summarizing.Unlock()
-	var s Summary
-	if of != nil {
-		s, err = h.countKinds(of, filter, top)
-	} else {
-		s, err = h.countNetworks(filter, top)
-	}
+	s, err := h.count(of, filter, top)
 	if err != nil {
 		return err
 	}
 	s.By = by
 	return reply(w, http.StatusOK, s)
+}
+
+// count counts for one at a time: of several each would take the memory.
+func (h handler) count(of func(Gateway, *Session) string, filter Filter, top int) (Summary, error) {
+	h.summarizing.Lock()
+	defer h.summarizing.Unlock()
+	if of != nil {
+		return h.countKinds(of, filter, top)
+	}
+	return h.countNetworks(filter, top)
 }
 
 // tally is how many sessions have a key.
