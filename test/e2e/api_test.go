@@ -152,7 +152,7 @@ func (c caller) validates(description apiAnswer) {
 	}
 	queries, answers := map[string]string{"/v1/sessions/summary": "?by=remote24", "/v1/explain": "?address=203.0.113.7"}, 0
 	for path, methods := range described.Paths {
-		if methods["get"] == nil || path == "/v1/drops" || path == "/v1/capture" || !strings.HasPrefix(path, "/v1/") {
+		if methods["get"] == nil || path == "/v1/drops" || path == "/v1/capture" || path == "/v1/stream" || !strings.HasPrefix(path, "/v1/") {
 			continue
 		}
 		for _, accept := range []string{"application/json", "application/x-ndjson"} {
