@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// certificates are those of a door, from files that somebody renews: what they say when a connection begins is in force.
+// certificates are those of a listener, from files that somebody renews: what they say when a connection begins is in force.
 type certificates struct {
 	files [3]string // certificate, key and, where clients have some, their CA
 	log   *slog.Logger

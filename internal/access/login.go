@@ -56,7 +56,7 @@ func newLogins(t *tokens, events Events, log *slog.Logger) *logins {
 	return &logins{tokens: t, events: events, log: log, now: time.Now, failing: failing}
 }
 
-// identify says who asks at a door whose clients have names, as long as they hold.
+// identify says who asks at a listener whose clients have names, as long as they hold.
 func (l *logins) identify(holds context.Context, clients []settings.Client) api.Identify {
 	return func(r *http.Request) (api.Caller, error) {
 		caller, err := l.login(holds, r, clients)

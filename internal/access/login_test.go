@@ -135,9 +135,9 @@ func TestForUs(t *testing.T) {
 }
 
 // Nobody takes all connections.
-func TestCrowd(t *testing.T) {
+func TestLimitListener(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(nil)
+	c := newLimitListener(nil)
 	one := netip.MustParseAddr("192.0.2.1")
 	for i := range mostOfOne + 1 {
 		if got := c.enter(one); got != (i < mostOfOne) {

@@ -25,23 +25,23 @@ type Options struct {
 type Service struct {
 	Options
 	*tokens
-	doors   lifecycle.Workers[doors, *door]
-	serving sync.WaitGroup // doors
-	logins  *logins
+	listeners lifecycle.Workers[listeners, *listener]
+	serving   sync.WaitGroup // listeners
+	logins    *logins
 	// endClients ends what is asked by certificates; nil before a configuration is in force.
 	endClients context.CancelFunc
 	now        atomic.Pointer[api.Access]
 }
 
-// doors are those of a configuration, by their addresses.
-type doors map[string]*door
+// listeners are those of a configuration, by their addresses.
+type listeners map[string]*listener
 
 // New makes one for a control socket, by which only root may ask yet.
 func New(o Options) *Service {
 	s := &Service{Options: o, tokens: newTokens(o.Log)}
 	s.logins = newLogins(s.tokens, o.Events, o.Log)
-	s.doors = lifecycle.Workers[doors, *door]{
-		Start: func(ctx context.Context, d *door) { d.start(ctx) }, End: (*door).close, Close: (*door).close,
+	s.listeners = lifecycle.Workers[listeners, *listener]{
+		Start: func(ctx context.Context, d *listener) { d.start(ctx) }, End: (*listener).close, Close: (*listener).close,
 	}
 	s.now.Store(&api.Access{})
 	return s
@@ -67,7 +67,7 @@ func (s *Service) Prepare(read bool, c settings.API) (lifecycle.Change, error) {
 	if err != nil {
 		return lifecycle.Change{}, err
 	}
-	listening, err := s.prepareDoors(c)
+	listening, err := s.prepareListeners(c)
 	if err != nil {
 		return lifecycle.Change{}, err
 	}
@@ -79,8 +79,8 @@ func (s *Service) Prepare(read bool, c settings.API) (lifecycle.Change, error) {
 	}, nil
 }
 
-// prepareDoors opens those that are new, and furnishes all when the change settles.
-func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
+// prepareListeners opens those that are new, and configures all when the change settles.
+func (s *Service) prepareListeners(c settings.API) (lifecycle.Change, error) {
 	var secrets *certificates
 	var err error
 	if c.Certificate != "" {
@@ -88,12 +88,12 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 			return lifecycle.Change{}, err
 		}
 	}
-	made, change := s.doors.Prepare(func(before doors) doors {
-		next := doors{}
+	made, change := s.listeners.Prepare(func(before listeners) listeners {
+		next := listeners{}
 		for _, at := range c.Listen {
 			d := before[at.String()]
 			if d == nil && err == nil {
-				d, err = openDoor(at, &s.serving, s.Log)
+				d, err = openListener(at, &s.serving, s.Log)
 			}
 			if d != nil {
 				next[at.String()] = d
@@ -114,7 +114,7 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 		s.endClients = end
 		h := s.Serve(s.logins.identify(holds, c.Clients))
 		for _, d := range made {
-			d.furnish(forUs(h, names(d.at.Addr(), c)), secrets)
+			d.configure(forUs(h, names(d.at.Addr(), c)), secrets)
 		}
 		settle()
 	}
@@ -122,12 +122,12 @@ func (s *Service) prepareDoors(c settings.API) (lifecycle.Change, error) {
 }
 
 // Run serves at the addresses of the configuration in force until ctx ends.
-func (s *Service) Run(ctx context.Context) error { return s.doors.Run(ctx) }
+func (s *Service) Run(ctx context.Context) error { return s.listeners.Run(ctx) }
 
 // Stop gives the addresses up, and waits for what is asked there.
 func (s *Service) Stop() error {
 	defer s.serving.Wait()
-	return s.doors.Stop()
+	return s.listeners.Stop()
 }
 
 func (s *Service) put(access api.Access) error {

@@ -12,17 +12,19 @@ const (
 	mostOfOne       = 32
 )
 
-// crowd is a listener that closes at once what is too much: nobody takes all of the room.
-type crowd struct {
+// limitListener is a listener that closes at once what is too much: nobody takes all of the room.
+type limitListener struct {
 	net.Listener
 	mutex sync.Mutex // guards what follows
 	all   int
 	of    map[netip.Addr]int
 }
 
-func newCrowd(l net.Listener) *crowd { return &crowd{Listener: l, of: map[netip.Addr]int{}} }
+func newLimitListener(l net.Listener) *limitListener {
+	return &limitListener{Listener: l, of: map[netip.Addr]int{}}
+}
 
-func (c *crowd) Accept() (net.Conn, error) {
+func (c *limitListener) Accept() (net.Conn, error) {
 	for {
 		one, err := c.Listener.Accept()
 		if err != nil {
@@ -33,11 +35,11 @@ func (c *crowd) Accept() (net.Conn, error) {
 			_ = one.Close() // it is told nothing
 			continue
 		}
-		return &guest{one, sync.OnceFunc(func() { c.leave(from) })}, nil
+		return &limitedConn{one, sync.OnceFunc(func() { c.leave(from) })}, nil
 	}
 }
 
-func (c *crowd) enter(a netip.Addr) bool {
+func (c *limitListener) enter(a netip.Addr) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.all >= mostConnections || c.of[a] >= mostOfOne {
@@ -48,7 +50,7 @@ func (c *crowd) enter(a netip.Addr) bool {
 	return true
 }
 
-func (c *crowd) leave(a netip.Addr) {
+func (c *limitListener) leave(a netip.Addr) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.all--
@@ -57,13 +59,13 @@ func (c *crowd) leave(a netip.Addr) {
 	}
 }
 
-// guest is a connection that is counted.
-type guest struct {
+// limitedConn is a connection that is counted.
+type limitedConn struct {
 	net.Conn
 	leave func()
 }
 
-func (g *guest) Close() error {
-	g.leave()
-	return g.Conn.Close()
+func (c *limitedConn) Close() error {
+	c.leave()
+	return c.Conn.Close()
 }

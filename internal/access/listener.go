@@ -18,8 +18,8 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 )
 
-// door is an address at which the API is served.
-type door struct {
+// listener is an address at which the API is served.
+type listener struct {
 	net.Listener
 	at  netip.AddrPort
 	log *slog.Logger
@@ -29,11 +29,11 @@ type door struct {
 	secrets *certificates // nil: there is no TLS
 
 	end     context.CancelFunc // nil while it is not served
-	serving *sync.WaitGroup    // of all doors
+	serving *sync.WaitGroup    // of all listeners
 }
 
-// openDoor listens. The address may come later: an interface that is down keeps no gateway from starting.
-func openDoor(at netip.AddrPort, serving *sync.WaitGroup, log *slog.Logger) (*door, error) {
+// openListener listens. The address may come later: an interface that is down keeps no gateway from starting.
+func openListener(at netip.AddrPort, serving *sync.WaitGroup, log *slog.Logger) (*listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {
 			if at.Addr().Is4() {
@@ -51,20 +51,20 @@ func openDoor(at netip.AddrPort, serving *sync.WaitGroup, log *slog.Logger) (*do
 	if err != nil {
 		return nil, fmt.Errorf("serve the control API at %s: %w", at, err)
 	}
-	return &door{Listener: newCrowd(l), at: at, serving: serving, log: log}, nil
+	return &listener{Listener: newLimitListener(l), at: at, serving: serving, log: log}, nil
 }
 
-// furnish says what is served from now on.
-func (d *door) furnish(h http.Handler, secrets *certificates) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.handler, d.secrets = h, secrets
+// configure says what is served from now on.
+func (l *listener) configure(h http.Handler, secrets *certificates) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.handler, l.secrets = h, secrets
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	d.mutex.Lock()
-	h := d.handler
-	d.mutex.Unlock()
+func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mutex.Lock()
+	h := l.handler
+	l.mutex.Unlock()
 	h.ServeHTTP(w, r)
 }
 
@@ -80,43 +80,43 @@ func names(at netip.Addr, c settings.API) []string {
 	return all
 }
 
-// Accept implements net.Listener: with TLS where that is furnished.
-func (d *door) Accept() (net.Conn, error) {
-	c, err := d.Listener.Accept()
+// Accept implements net.Listener: with TLS where that is configured.
+func (l *listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	d.mutex.Lock()
-	secrets := d.secrets
-	d.mutex.Unlock()
+	l.mutex.Lock()
+	secrets := l.secrets
+	l.mutex.Unlock()
 	if secrets != nil {
 		c = tls.Server(c, secrets.now())
 	}
 	return c, nil
 }
 
-// start serves until ctx ends or the door is closed.
-func (d *door) start(ctx context.Context) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.end != nil {
+// start serves until ctx ends or the listener is closed.
+func (l *listener) start(ctx context.Context) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.end != nil {
 		return
 	}
-	ctx, d.end = context.WithCancel(ctx)
-	d.serving.Go(func() {
-		if err := api.ServeRemote(ctx, d, d, d.log); err != nil {
-			d.log.Error("control API not served", "address", d.at, "error", err)
+	ctx, l.end = context.WithCancel(ctx)
+	l.serving.Go(func() {
+		if err := api.ServeRemote(ctx, l, l, l.log); err != nil {
+			l.log.Error("control API not served", "address", l.at, "error", err)
 		}
 	})
 }
 
 // close ends what is asked there, and listens no more. It waits for nobody: a reload that is asked there gets its answer.
-func (d *door) close() {
-	d.mutex.Lock()
-	end := d.end
-	d.mutex.Unlock()
+func (l *listener) close() {
+	l.mutex.Lock()
+	end := l.end
+	l.mutex.Unlock()
 	if end != nil {
 		end()
 	}
-	_ = d.Close() // a second time for one that was served
+	_ = l.Close() // a second time for one that was served
 }
