@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -51,4 +52,9 @@ func validToken(r TokenRequest) error {
 	return nil
 }
 
-func validTokenName(TokenName) error { return nil } // the gateway knows which there are
+func validTokenName(r TokenName) error {
+	if r.Name == "" {
+		return errors.New("say which token")
+	}
+	return nil
+}
