@@ -185,11 +185,7 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 		return f.entries, nil
 	}
 	e := &entries{}
-	var into any = &e.sides
-	if mode == TCX {
-		into = &e.hookSides
-	}
-	if err := d.loadInto(into, mode); err != nil {
+	if err := d.loadInto(e.always(mode), mode); err != nil {
 		return nil, err
 	}
 	err := f.enter(map[bpfProgram]*ebpf.Program{
@@ -204,6 +200,14 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 	}
 	f.entries = e
 	return e, nil
+}
+
+// always are those that a form always has.
+func (e *entries) always(mode Mode) any {
+	if mode == TCX {
+		return &e.hookSides
+	}
+	return &e.sides
 }
 
 // loadInto loads the programs that a struct names, of a form.

@@ -18,6 +18,8 @@ import (
 // insert of two million failed at 0.81, 8 at 0.84.
 const indexLoad = 0.8
 
+const ownerEntries = 4 // of a host that has an address alone: two ways, two generations
+
 func buckets(entries int) uint32 {
 	return uint32(float64(entries)/(indexSlots*indexLoad)) + 1
 }
@@ -91,7 +93,7 @@ func tableSizes(layout *bpfLayout, o *Options) map[string]uint32 {
 		"address_table":     uint32(o.Addresses),
 		"service_table":     uint32(o.Services),
 		"lent_names":        uint32(o.Names),
-		"owner_table":       4 * uint32(o.Owners), // two ways, two generations
+		"owner_table":       ownerEntries * uint32(o.Owners),
 	}
 }
 

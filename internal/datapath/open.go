@@ -42,6 +42,7 @@ type core struct {
 	options   Options
 	directory string // of the pins; empty: none
 	adopted   bool
+	prepares  bool // programs for a start that follows: see Prepare
 	layout    bpfLayout
 	objects   objects
 	forms     map[Mode]*form // XDP and TCX

@@ -16,6 +16,13 @@ import (
 // the kernel need not verify them again, which takes it more than a second.
 const programPins = "program_"
 
+func (d *programSet) programPin(name string) string {
+	if d.prepares {
+		return d.pinPath(nextPins() + name)
+	}
+	return d.pinPath(programPins + name)
+}
+
 // buildHash is a hash over the compiled programs.
 var buildHash = sync.OnceValue(func() uint64 {
 	hash := fnv.New64a()
@@ -25,11 +32,12 @@ var buildHash = sync.OnceValue(func() uint64 {
 	return hash.Sum64()
 })
 
-// keepPrograms has the pinned programs of an adopted data plane stay if they are of the build, else removes their pins.
+// keepPrograms has the pinned programs of an adopted data plane stay if they are of the build, else those take their place that
+// were prepared for it.
 // The layout says so before there are others.
 func (d *programSet) keepPrograms(build uint64) error {
 	if d.layout.Build == build {
-		return nil
+		return d.putNext(false)
 	}
 	pinned, err := filepath.Glob(d.pinPath(programPins + "*"))
 	for _, path := range pinned {
@@ -47,6 +55,9 @@ func (d *programSet) keepPrograms(build uint64) error {
 	if err := table.Put(uint32(0), &d.layout); err != nil {
 		return fmt.Errorf("write the layout: %w", err)
 	}
+	if err := d.putNext(true); err != nil {
+		return fmt.Errorf("put the programs that were prepared in their place: %w", err)
+	}
 	return nil
 }
 
@@ -63,7 +74,7 @@ func (d *programSet) assign(into any, spec *ebpf.CollectionSpec, options ebpf.Co
 		return nil
 	}
 	for name, field := range programsIn(reflect.ValueOf(into).Elem()) {
-		path := d.pinPath(programPins + kind + name)
+		path := d.programPin(kind + name)
 		_ = os.Remove(path)
 		if err := (*field).Pin(path); err != nil {
 			d.options.Logger.Warn("program not pinned", "hint", "the next start verifies it again", "program", name, "error", err)
@@ -80,7 +91,7 @@ func (d *programSet) tookOver(into any, kind string) bool {
 	fields := programsIn(reflect.ValueOf(into).Elem())
 	for name, field := range fields {
 		var err error
-		if *field, err = ebpf.LoadPinnedProgram(d.pinPath(programPins+kind+name), nil); err != nil {
+		if *field, err = ebpf.LoadPinnedProgram(d.programPin(kind+name), nil); err != nil {
 			for _, taken := range fields {
 				_ = (*taken).Close()
 				*taken = nil
