@@ -16,6 +16,7 @@ type Gateway interface {
 	ChainCommands
 	ConfigCommands
 	EventCommands
+	HandoverCommands
 	JailCommands
 	ListCommands
 	MetricsPage
@@ -43,7 +44,12 @@ type Gateway interface {
 	// happens, until ctx ends or visit returns false. It calls visit from one
 	// goroutine at a time, and visit never waits.
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
-	// Handover has the daemon stop as soon as this is answered, and leave the data plane at work for the next one.
+}
+
+// HandoverCommands are those of an upgrade.
+type HandoverCommands interface {
+	// Handover has the daemon stop as soon as this is answered, leave the data plane at work, and the next version run in its
+	// place. An error says why that cannot take over: then nothing stops.
 	Handover() (Handover, error)
 }
 

@@ -71,7 +71,7 @@ func Routes() []Route {
 		get("/v1/stream", Read, "What happens, by topics, as it happens: server-sent events.", nil, handler.stream, streamParameters()...).as(Events),
 
 		post("/v1/reload", Operate, "Read the configuration file again and put it into force whole.", nil, Reload{}, doing(Gateway.Reload)),
-		post("/v1/handover", Admin, "Stop, and leave the data plane at work for the next daemon.", nil, Handover{}, doing(handover)),
+		post("/v1/handover", Admin, "Have the version that is installed now take over, with all sessions.", nil, Handover{}, doing(handover)),
 		post("/v1/bans/add", Operate, "Ban prefixes: all of them or, with an error, none.", BanRequest{}, BanChange{}, changing(validBan, Gateway.AddBans)),
 		post("/v1/bans/remove", Operate, "End bans.", BanRequest{}, BanChange{}, changing(validBan, Gateway.RemoveBans)),
 		post("/v1/lists/refresh", Operate, "Fetch lists now.", ListRequest{}, ListChange{}, changing(validLists, Gateway.RefreshLists)),

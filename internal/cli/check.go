@@ -8,6 +8,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/daemon"
+	"github.com/realmgate/realmgate/internal/handover"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -52,7 +53,7 @@ the open sessions of the running gateway, as its tables are laid out otherwise.`
 			}
 		}
 		if *upgrade {
-			if err := daemon.CheckUpgrade(string(a.instance)); err != nil {
+			if err := handover.Check(string(a.instance)); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,8 +42,9 @@ type fakeDaemon struct {
 	packets   []client.Packet // the same
 	config    client.Config
 	diff      client.ConfigDiff
-	refusal   string // what every request gets when set
-	breaks    bool   // streams end with an error line
+	refusal   string      // what every request gets when set
+	breaks    bool        // streams end with an error line
+	handed    atomic.Bool // over: another answers
 
 	mutex   sync.Mutex
 	queries []string // "/v1/pool?port=80"
@@ -63,7 +65,11 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/v1/status":
-		write(w, d.status)
+		s := d.status
+		if d.handed.Load() {
+			s.Started, s.Version = s.Started.Add(time.Hour), "v0.2.0"
+		}
+		write(w, s)
 	case "/v1/pool":
 		stream(w, d.pool)
 	case "/v1/hosts":
@@ -136,6 +142,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/sessions/end":
 		write(w, client.Ended{Sessions: len(d.sessions)})
 	case "/v1/handover":
+		d.handed.Store(true)
 		write(w, client.Handover{Sessions: len(d.sessions)})
 	case "/v1/reload":
 		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})

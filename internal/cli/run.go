@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/daemon"
+	"github.com/realmgate/realmgate/internal/handover"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -51,12 +53,26 @@ The log goes to standard error.`,
 		if socket == "" {
 			socket = client.SocketPath(string(a.instance))
 		}
+		next, err := nextProgram()
+		if err != nil {
+			return err
+		}
 		return a.runGateway(ctx, daemon.Options{
 			ConfigFile: path, Instance: string(a.instance), Socket: socket, KeepDataplane: *keep,
-			Logger: newLogger(a.stderr, level.value, format.value),
+			Next: next, Logger: newLogger(a.stderr, level.value, format.value),
 		})
 	})
 	return command
+}
+
+// nextProgram is what is where this program is now, later: with its arguments and what its environment is before anything is
+// taken out of that.
+func nextProgram() (*handover.Program, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return &handover.Program{Path: path, Arguments: os.Args, Environment: os.Environ()}, nil
 }
 
 func newLogger(w io.Writer, level, format string) *slog.Logger {

@@ -31,7 +31,7 @@ func TestRunOptions(t *testing.T) {
 		var got daemon.Options
 		a.runGateway = func(_ context.Context, o daemon.Options) error { got = o; return nil }
 		code := a.main(t.Context(), strings.Fields(line))
-		got.Logger = nil
+		got.Logger, got.Next = nil, nil
 		if code != exitOK || got != want {
 			t.Errorf("%s: exit %d, %+v", line, code, got)
 		}

@@ -14,14 +14,6 @@ import (
 	"github.com/realmgate/realmgate/internal/ruleset"
 )
 
-// CheckUpgrade says whether a restart with this version keeps the sessions of an instance.
-func CheckUpgrade(instance string) error {
-	if err := datapath.CanAdopt(instance); err != nil {
-		return fmt.Errorf("take over instance %s: %w", instance, err)
-	}
-	return nil
-}
-
 // Check says whether a configuration can be put into force, as far as can be told
 // without the kernel: the chains' tables have limits that no single key shows.
 func Check(d *config.Document) error {

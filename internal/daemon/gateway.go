@@ -25,6 +25,7 @@ import (
 	"github.com/realmgate/realmgate/internal/guard/honeypot"
 	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/guard/lists"
+	"github.com/realmgate/realmgate/internal/handover"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/metrics"
 	"github.com/realmgate/realmgate/internal/names/allocation"
@@ -79,6 +80,7 @@ type Daemon struct {
 
 	systemd *systemd.Service
 
+	handover *handover.Service
 	leave    context.CancelFunc // ends Run
 	services serviceList
 	reload   *reload.Service
@@ -96,7 +98,7 @@ func newDaemon(o Options) *Daemon {
 	g.outbound, g.diagnosis, g.metrics = machineServices{g}.newOutbound(), machineServices{g}.newDiagnosis(), machineServices{g}.newMetrics()
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
-	g.asked, g.reload = kernelServices{g}.newAsked(), g.newReload()
+	g.asked, g.reload, g.handover = kernelServices{g}.newAsked(), g.newReload(), kernelServices{g}.newHandover()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream

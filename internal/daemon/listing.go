@@ -25,6 +25,7 @@ type commands struct {
 	api.ChainCommands
 	api.ConfigCommands
 	api.EventCommands
+	api.HandoverCommands
 	api.JailCommands
 	api.ListCommands
 	api.MetricsPage
@@ -35,7 +36,7 @@ type commands struct {
 func (g *Daemon) commands() commands {
 	return commands{
 		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events,
-		JailCommands: g.jails, ListCommands: g.lists, MetricsPage: g.metrics, StreamCommands: g.stream, TokenCommands: g.access,
+		HandoverCommands: g.handover, JailCommands: g.jails, ListCommands: g.lists, MetricsPage: g.metrics, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }
 
@@ -66,17 +67,6 @@ func (v *view) describeSession(s datapath.Session) api.Session {
 		Origin: s.Origin, Host: v.realm.HostOf(s.Private.Addr()), Name: string(v.realm.Name(s.Name)), Hairpin: s.Hairpin,
 		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
 	}
-}
-
-// Handover implements api.Gateway.
-func (g commands) Handover() (api.Handover, error) {
-	usage, err := g.data.Usage()
-	if err != nil {
-		return api.Handover{}, err
-	}
-	g.plane.Keep()
-	g.leave()
-	return api.Handover{Sessions: int(usage.Sessions)}, nil
 }
 
 // Listing implements api.Gateway.

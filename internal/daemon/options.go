@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/handover"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
@@ -23,7 +24,9 @@ type Options struct {
 	Socket string
 	// KeepDataplane leaves sessions and programs in the kernel at a clean stop.
 	KeepDataplane bool
-	Logger        *slog.Logger
+	// Next is the program that takes over when the gateway hands over; nil: it ends then.
+	Next   *handover.Program
+	Logger *slog.Logger
 }
 
 // services are all that the data plane is to open.

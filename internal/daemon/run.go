@@ -16,8 +16,8 @@ import (
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
-// An error says what could not be started; everything begun is then undone.
-func Run(ctx context.Context, options Options) error {
+// An error says what could not be started; everything begun is then undone. Where the gateway hands over it does not return.
+func Run(ctx context.Context, options Options) (err error) {
 	d, err := config.Read(options.ConfigFile)
 	if err != nil {
 		return err
@@ -26,6 +26,8 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	g := newDaemon(options)
+	toStop := ctx
+	defer func() { err = g.handover.Continue(toStop, err) }() // when all is given back
 	signal.Notify(g.hangups, syscall.SIGHUP) // from the start: a hangup during it must not kill us
 	defer signal.Stop(g.hangups)
 	lock, err := store.LockInstance(options.Instance)

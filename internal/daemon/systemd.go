@@ -10,7 +10,7 @@ import (
 func (g machineServices) newSystemd() *systemd.Service {
 	return systemd.New(systemd.Options{
 		Environment: systemd.Read(os.Getpid(), os.Getenv, os.Unsetenv),
-		Ready:       g.commands().Ready, Health: g.health, Log: g.log,
+		Ready:       g.commands().Ready, Health: g.health, Again: func() bool { return g.handover.Wanted() }, Log: g.log,
 	})
 }
 

@@ -24,7 +24,9 @@ type Options struct {
 	Ready func(context.Context) error
 	// Health is a line about it. The watchdog hears nothing while it does not return.
 	Health func() string
-	Log    *slog.Logger
+	// Again reports whether the gateway stops to be run again in this process, which speaks then.
+	Again func() bool
+	Log   *slog.Logger
 }
 
 // Service tells systemd. Call New.
@@ -52,7 +54,13 @@ func (s *Service) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	defer s.say("STOPPING=1")
+	defer func() {
+		if s.Again() {
+			s.say(reloading()...)
+		} else {
+			s.say("STOPPING=1")
+		}
+	}()
 	if !s.awaitReady(ctx) {
 		return nil
 	}

@@ -55,9 +55,16 @@ func listen(t *testing.T) (address string, told func() string) {
 	}
 }
 
-// It is ready once it serves and not before, is silent while it hangs, and stops.
+// It is ready once it serves and not before, is silent while it hangs, and stops, or begins again.
 func TestService(t *testing.T) {
 	t.Parallel()
+	for last, again := range map[string]bool{"STOPPING=1": false, "RELOADING=1\nMONOTONIC_USEC=": true} {
+		testService(t, last, again)
+	}
+}
+
+func testService(t *testing.T, last string, again bool) {
+	t.Helper()
 	address, told := listen(t)
 	var asked atomic.Int32
 	hangs, healed := make(chan struct{}), make(chan struct{})
@@ -77,6 +84,7 @@ func TestService(t *testing.T) {
 			}
 			return "Serving:\nall"
 		},
+		Again: func() bool { return again },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -114,8 +122,8 @@ func TestService(t *testing.T) {
 		t.Errorf("%q", m)
 	}
 	cancel()
-	for range 5 { // what was on its way
-		if m := told(); m == "STOPPING=1" {
+	for { // what was on its way; told waits for 10 s at most
+		if m := told(); strings.HasPrefix(m, last) {
 			break
 		} else if !strings.HasPrefix(m, "WATCHDOG=1\n") {
 			t.Errorf("%q", m)
@@ -133,7 +141,7 @@ func TestNobodyListens(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := New(Options{
 			Environment: Environment{Socket: address}, Log: slog.New(slog.DiscardHandler),
-			Ready: func(context.Context) error { return nil }, Health: func() string { cancel(); return "" },
+			Ready: func(context.Context) error { return nil }, Health: func() string { cancel(); return "" }, Again: func() bool { return false },
 		})
 		if address == "" {
 			cancel()

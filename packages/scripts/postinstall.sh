@@ -5,25 +5,19 @@ set -eu
 unit=realmgate.service
 configuration=/etc/realmgate.yaml
 say() { echo "realmgate: $*" >&2; }
-main_process() { systemctl show --property=MainPID --value $unit; }
 
-# upgrade: the new program tells whether it can take the data plane over. If so, the gateway leaves it at work, and systemd's
-# restart of the service is the new program; no session ends.
+# upgrade: the new program tells whether it can take the data plane over. If so, it goes on in the process of the gateway, which
+# leaves it at work; no session ends.
 upgrade() {
-  before=$(main_process)
-  if why=$(realmgate check -c $configuration --upgrade 2>&1 && realmgate handover 2>&1); then
-    # It says so before it ends. Only then does a start wait until names are answered again.
-    seconds=0
-    while [ "$(main_process)" = "$before" ] && [ $seconds -lt 30 ]; do
-      sleep 1
-      seconds=$((seconds + 1))
-    done
-    systemctl start $unit || say "the new version does not start: see journalctl -u $unit"
-  else
-    say "$why"
-    say "so the version before goes on ($(systemctl show --property=StatusText --value $unit))."
-    say "To change to the new one, and end these sessions: systemctl restart $unit"
-  fi
+  if why=$(realmgate handover 2>&1); then return; fi
+  say "$why"
+  case $why in
+    *"this one goes on"*)
+      say "so the version before goes on ($(systemctl show --property=StatusText --value $unit))."
+      say "To change to the new one, and end these sessions: systemctl restart $unit"
+      ;;
+    *) say "the new version does not start: see journalctl -u $unit" ;;
+  esac
 }
 
 # begin: a gateway starts only with a configuration that is right.

@@ -3,34 +3,28 @@ package e2e
 import (
 	"context"
 	"encoding/binary"
+	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
-// A gateway that hands over ends well, its sessions go on without it, and the next one has them all.
+// Who hands over has the next one in its place, of another build, in the same process and with all sessions.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	host, client := r.Hosts()[0], r.Clients[0]
-	iperfServer(t, host, 5201)
 	d := r.start(r.configuration())
-	to := r.mustLend(client, "perf."+hostName(0))
-	type result struct {
-		transfer
-		error
-	}
-	over := make(chan result, 1)
-	go func() {
-		done, err := iperf(client, to, 5201, "-t", "5", "-b", "40M")
-		over <- result{done, err}
-	}()
+	talk := r.converse(client, host, r.mustLend(client, "perf."+hostName(0)), 5201)
 	established := func() (n int) {
 		for _, s := range d.sessions("--protocol", "tcp") {
 			if s.State == "established" {
@@ -39,23 +33,26 @@ func TestHandover(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, 5*time.Second, "two connections", func() bool { return established() == 2 })
-	if out, err := d.tell("handover"); err != nil || !strings.Contains(out, "leaves 2 sessions at work") {
+	eventually(t, 5*time.Second, "a connection", func() bool { return established() == 1 })
+	d.setLayout(layoutBuild, func(was uint64) uint64 { return was + 1 })
+	before := d.status().Started
+	if out, err := d.tell("handover"); err != nil || !strings.Contains(out, "has taken over") || !strings.Contains(out, "with 1 session") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if err := d.command.Wait(); err != nil {
-		t.Errorf("it ends with %v", err)
+	if d.status().Started.Equal(before) {
+		t.Error("it says that the next one has taken over before it has")
 	}
-	d.command = nil
-	d.run()
-	if !d.status().Adopted || established() != 2 {
-		t.Errorf("adopted %v, with %d of 2 sessions", d.status().Adopted, established())
+	if !d.status().Adopted || established() != 1 {
+		t.Errorf("adopted %v, with %d of 1 session", d.status().Adopted, established())
 	}
-	if len(over) > 0 {
-		t.Error("the transfer was over before the next gateway served: the test shows nothing")
+	if n := strings.Count(d.logged(), "msg=serving "); n != 2 {
+		t.Errorf("it has begun to serve %d times in one process, and 2 are wanted", n)
 	}
-	if done := <-over; done.error != nil || done.stall() > 2*time.Second {
-		t.Errorf("%v, stood still for %s", done.error, done.stall())
+	if loaded := d.loaded(); loaded.After(d.status().Started) {
+		t.Errorf("the kernel has verified programs at %s, when the next gateway had started at %s, and not before", loaded, d.status().Started)
+	}
+	if gap, err := talk(); err != nil || gap > 2*time.Second {
+		t.Errorf("the connection: %v, it stood still for %s", err, gap)
 	}
 	d.stop()
 	if _, err := os.Stat(pins + "/" + d.instance); err == nil {
@@ -79,21 +76,127 @@ func TestUpgradeIsCheckedBefore(t *testing.T) {
 	if out, err := check(); err != nil {
 		t.Errorf("the same version: %v, %s", err, out)
 	}
+	d.setLayout(layoutShape, func(was uint64) uint64 { return was + 1 })
+	if out, err := check(); err == nil || !strings.Contains(out, "take over instance "+d.instance+": its tables are laid out otherwise: a restart with this version ends its sessions") {
+		t.Errorf("another layout: %v, %s", err, out)
+	}
+}
+
+// converse has one octet after another go to a host and back, until end is called: it tells the longest time between two.
+func (r *realm) converse(from, host netns.Node, to netip.Addr, port uint16) (end func() (longest time.Duration, err error)) {
+	r.t.Helper()
+	listener, err := host.Listen("tcp4", netip.AddrPortFrom(host.IP, port).String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		if c, err := listener.Accept(); err == nil {
+			_, _ = io.Copy(c, c)
+			_ = c.Close()
+		}
+	}()
+	c, err := from.DialFrom(r.t.Context(), "tcp4", netip.AddrPort{}, netip.AddrPortFrom(to, port).String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = c.Close() })
+	var ends atomic.Bool
+	var longest time.Duration
+	over := make(chan error, 1)
+	go func() {
+		for !ends.Load() {
+			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			begun := time.Now()
+			if _, err := exchange(c, 1); err != nil {
+				over <- err
+				return
+			}
+			longest = max(longest, time.Since(begun))
+		}
+		over <- nil
+	}()
+	return func() (time.Duration, error) {
+		ends.Store(true)
+		err := <-over
+		return longest, err
+	}
+}
+
+// Where the next version cannot take over, nobody stops, and is told why.
+func TestHandoverRefused(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
+	d := r.start(r.configuration())
+	before := d.status().Started
+	refused := func(want string) {
+		t.Helper()
+		out, err := d.tell("handover")
+		if err == nil || !strings.Contains(out, "cannot take over, and this one goes on: ") || !strings.Contains(out, want) {
+			t.Errorf("%v: %s", err, out)
+		}
+		if !d.status().Started.Equal(before) {
+			t.Error("another gateway runs")
+		}
+		r.mustLend(r.Clients[0], hostName(0))
+	}
+	d.write("interfaces: none\n")
+	refused(d.config + ":1: interfaces")
+	d.write(r.configuration())
+	d.setLayout(layoutShape, func(was uint64) uint64 { return was + 1 })
+	refused("its tables are laid out otherwise: a restart with this version ends its sessions")
+}
+
+// Where struct layout has what it has, in octets.
+const (
+	layoutShape = 16
+	layoutBuild = 32
+)
+
+// setLayout changes what the data plane says of itself.
+func (d *daemon) setLayout(at int, change func(uint64) uint64) {
+	d.t.Helper()
 	layout, err := ebpf.LoadPinnedMap(filepath.Join(pins, d.instance, "layout_table"), nil)
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	defer layout.Close()
 	raw, err := layout.LookupBytes(uint32(0))
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	const shape = 16 // octets: where struct layout has it
-	binary.NativeEndian.PutUint64(raw[shape:], 1+binary.NativeEndian.Uint64(raw[shape:]))
+	binary.NativeEndian.PutUint64(raw[at:], change(binary.NativeEndian.Uint64(raw[at:])))
 	if err := layout.Put(uint32(0), raw); err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	if out, err := check(); err == nil || !strings.Contains(out, "take over instance "+d.instance+": its tables are laid out otherwise: a restart with this version ends its sessions") {
-		t.Errorf("another layout: %v, %s", err, out)
+}
+
+// loaded is when the kernel took the last of the programs that are at work.
+func (d *daemon) loaded() (last time.Time) {
+	d.t.Helper()
+	var boot unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil {
+		d.t.Fatal(err)
 	}
+	booted := time.Now().Add(-time.Duration(boot.Nano()))
+	all, err := filepath.Glob(filepath.Join(pins, d.instance, "program_*"))
+	if err != nil || len(all) == 0 {
+		d.t.Fatalf("no program is pinned: %v", err)
+	}
+	for _, path := range all {
+		program, err := ebpf.LoadPinnedProgram(path, nil)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		info, err := program.Info()
+		_ = program.Close()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		since, _ := info.LoadTime()
+		if at := booted.Add(since); at.After(last) {
+			last = at
+		}
+	}
+	return last
 }

@@ -51,8 +51,8 @@ func (s supervisor) await(begin string) {
 	s.t.Fatalf("%s was never told", begin)
 }
 
-// A gateway under systemd is ready when names are answered and not before, tells reloads and that it stops, and is silent
-// when it hangs.
+// A gateway under systemd is ready when names are answered and not before, tells reloads, a handover and that it stops, and is
+// silent when it hangs.
 func TestSystemdIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
@@ -85,6 +85,12 @@ func TestSystemdIsTold(t *testing.T) {
 			s.await("RELOADING=1\nMONOTONIC_USEC=")
 			s.await("READY=1")
 		}
+	}
+	if out, err := d.tell("handover"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	for _, m := range []string{"RELOADING=1\nMONOTONIC_USEC=", "READY=1", "WATCHDOG=1"} { // by the next program, which has the watchdog's time, too
+		s.await(m)
 	}
 	_ = d.command.Process.Signal(syscall.SIGSTOP)
 	for range 10 { // what was on its way

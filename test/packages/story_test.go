@@ -182,8 +182,8 @@ func (s *story) upgrade(web *site) {
 	go func() { gap <- s.longestSilence(asked) }()
 	pid := s.show("MainPID")
 	out := s.must("dpkg", "-i", "/next.deb")
-	if s.show("MainPID") == pid || s.must("realmgate", "version") == "" || !strings.Contains(s.must("realmgate", "status", "-o", "json"), `"`+version+`.1"`) {
-		s.t.Errorf("the version before still runs: %s", out)
+	if s.show("MainPID") != pid || s.must("realmgate", "version") == "" || !strings.Contains(s.must("realmgate", "status", "-o", "json"), `"`+version+`.1"`) {
+		s.t.Errorf("the version before still runs, or another process: %s", out)
 	}
 	close(asked)
 	s.t.Logf("names were not answered for %s at most", <-gap)
