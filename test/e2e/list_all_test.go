@@ -20,18 +20,9 @@ func TestMillionSessionsListed(t *testing.T) {
 	lab.LengthyOnly(t)
 	const all, rounds = 1_000_000, 5
 	r := newRealm(t, netns.Options{Hosts: 1})
-	r.command("router", "ip", "route", "add", "blackhole", "203.0.0.0/8")
 	d := r.start(with(r.configuration(), "capacity: 1500000", "limits: {host_sessions: 0, host_rate: 0}"))
 	host := r.Hosts()[0]
-	frames := r.frames(host, r.Gateway.Private[0], all, func(i int) packets.Packet {
-		var remote [4]byte
-		binary.BigEndian.PutUint32(remote[:], 203<<24|uint32(i>>4))
-		return packets.NewTCP(netip.AddrPortFrom(host.IP, uint16(2000+i&15)), netip.AddrPortFrom(netip.AddrFrom4(remote), 443), packets.SYN, "")
-	})
-	_, stop := r.onslaught(host, 10_000_000, frames) // over and over, as links lose some
-	defer stop()
-	eventually(t, 3*time.Minute, "there are a million", func() bool { return d.status().Sessions.Used >= all })
-	stop()
+	r.opens(d, host, 203, all)
 	for _, output := range []string{"table", "json"} {
 		for range rounds {
 			file, err := os.Create(filepath.Join(r.directory, output))
@@ -57,4 +48,20 @@ func TestMillionSessionsListed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// opens has a host begin n sessions with addresses of a /8, which is empty, and returns how long it took.
+func (r *realm) opens(d *daemon, host netns.Node, net byte, n int) time.Duration {
+	r.t.Helper()
+	r.must(r.Router.Command(r.t.Context(), "ip", "route", "replace", "blackhole", fmt.Sprintf("%d.0.0.0/8", net)).Run())
+	frames := r.frames(host, r.Gateway.Private[0], n, func(i int) packets.Packet {
+		var remote [4]byte
+		binary.BigEndian.PutUint32(remote[:], uint32(net)<<24|uint32(i>>4))
+		return packets.NewTCP(netip.AddrPortFrom(host.IP, uint16(2000+i&15)), netip.AddrPortFrom(netip.AddrFrom4(remote), 443), packets.SYN, "")
+	})
+	before, began := d.status().Sessions.Used, time.Now()
+	_, stop := r.onslaught(host, 10_000_000, frames) // over and over, as links lose some
+	defer stop()
+	eventually(r.t, 3*time.Minute, fmt.Sprintf("there are %d more", n), func() bool { return d.status().Sessions.Used >= before+uint64(n) })
+	return time.Since(began)
 }
