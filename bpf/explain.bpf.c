@@ -7,6 +7,7 @@
 
 #include "path/private_side.h"
 #include "path/public_side.h"
+#include "path/single_side.h"
 
 SEC(CTX_SECTION)
 int explain_private(ctx_t *ctx)
@@ -18,6 +19,12 @@ SEC(CTX_SECTION)
 int explain_public(ctx_t *ctx)
 {
 	return public_side(ctx, false);
+}
+
+SEC(CTX_SECTION)
+int explain_single(ctx_t *ctx)
+{
+	return single_side(ctx);
 }
 
 /* Entered from explain_private by tail call. */

@@ -11,6 +11,7 @@
 #include "handshake/side.h"
 #include "path/private_side.h"
 #include "path/public_side.h"
+#include "path/single_side.h"
 #ifdef CTX_SKB
 #include "route/bare.h"
 #include "fragment/carrier_side.h"
@@ -28,6 +29,13 @@ SEC(CTX_SECTION)
 int gateway_public(ctx_t *ctx)
 {
 	return public_side(ctx, false);
+}
+
+/* In the place of gateway_public where there is no private side. */
+SEC(CTX_SECTION)
+int gateway_single(ctx_t *ctx)
+{
+	return single_side(ctx);
 }
 
 /* Entered from gateway_private by tail call. */

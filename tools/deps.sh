@@ -15,6 +15,8 @@ packages=(
   dnsmasq-base iputils-ping openvpn sip-tester udhcpc wireguard-go wireguard-tools
   # What watches it.
   prometheus
+  # What a single machine protects.
+  openssh-server
   # Packages, and the machine that they are installed on.
   debootstrap lintian rpm
   # Clients that hold on to addresses, and the resolvers before them.
@@ -96,6 +98,7 @@ if [ -d /run/systemd/system ]; then
       nsd) systemctl --quiet disable nsd.service || true ;;
       nftables) systemctl --quiet disable nftables.service || true ;;
       openvpn) systemctl --quiet disable openvpn.service || true ;;
+      openssh-server) systemctl --quiet disable ssh.service || true ;;
       prometheus) systemctl --quiet disable prometheus.service || true ;;
       vsftpd) systemctl --quiet disable vsftpd.service || true ;;
     esac

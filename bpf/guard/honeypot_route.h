@@ -57,7 +57,11 @@ __noinline bool honeypot_route(ctx_t *ctx, struct reply_route *route)
 		own = true;
 		code = bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT);
 	}
-	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED && fib.family == AF_INET6) { /* the kernel tells nothing then */
+	/*
+	 * The kernel tells nothing then, as on a single machine: back by the way that it came. Whoever takes the address
+	 * of somebody else on that link could do so by ARP.
+	 */
+	if (code == BPF_FIB_LKUP_RET_FWD_DISABLED) {
 		__builtin_memcpy(route->destination, eth->h_source, 6);
 		__builtin_memcpy(route->source, eth->h_dest, 6);
 		route->ifindex = ctx_ifindex(ctx);

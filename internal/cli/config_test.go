@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,12 +62,13 @@ func TestConfigSchema(t *testing.T) {
 	var schema struct {
 		Schema     string `json:"$schema"`
 		Required   []string
+		Dependent  map[string][]string `json:"dependentRequired"`
 		Properties map[string]any
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &schema); err != nil || r.code != exitOK {
 		t.Fatalf("exit %d: %v", r.code, err)
 	}
-	if schema.Schema != "https://json-schema.org/draft/2020-12/schema" || len(schema.Required) != 4 || schema.Properties["hosts"] == nil {
+	if schema.Schema != "https://json-schema.org/draft/2020-12/schema" || !slices.Equal(schema.Required, []string{"interfaces"}) || len(schema.Dependent["realm"]) != 3 || schema.Properties["hosts"] == nil {
 		t.Errorf("%s, %q, %d properties", schema.Schema, schema.Required, len(schema.Properties))
 	}
 }

@@ -82,12 +82,8 @@ func checkRoundTrip(t *testing.T, c *Config) {
 	}
 }
 
-// render writes every key of c.
-func render(c *Config) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("interfaces: {public: %s, private: %s, xdp: %s, tcx: %s, reverse_path: %s, egress: {stack: %s}}", list(c.Interfaces.Public), list(c.Interfaces.Private),
-		list(c.Interfaces.XDP), list(c.Interfaces.TCX), c.Interfaces.ReversePath, list(c.Interfaces.Stack))
+// renderNames writes what only a gateway has.
+func renderNames(line func(format string, args ...any), c *Config) {
 	renderRealm(line, c.Realm)
 	line("dns: {public: %q, private: %q, upstream: %s, verify: %s, cache: %d, wait_limit: %d, rebind_protection: %t, rebind_domain_ok: %s, client_subnet: %s, keys: [",
 		publicServer(c.DNS), c.DNS.Private, list(c.DNS.Upstream), c.DNS.Verify, c.DNS.Cache, c.DNS.WaitLimit, c.DNS.RebindProtection, list(c.DNS.RebindDomainOK), list(c.DNS.ClientSubnet))
@@ -103,6 +99,21 @@ func render(c *Config) string {
 	}
 	line("  ]\n  quotas: {client: %d, resolver: %d, host: %d, service: %d, total: %d, half_open: %d, half_open_per_host: %d, client_sessions: %d}",
 		q.Client, q.Resolver, q.Host, q.Service, q.Total, q.HalfOpen, q.HalfOpenPerHost, q.ClientSessions)
+}
+
+// render writes every key of c.
+func render(c *Config) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	private := ""
+	if !c.Interfaces.Single() {
+		private = "private: " + list(c.Interfaces.Private) + ", "
+	}
+	line("interfaces: {public: %s, %sxdp: %s, tcx: %s, reverse_path: %s, egress: {stack: %s}}", list(c.Interfaces.Public), private,
+		list(c.Interfaces.XDP), list(c.Interfaces.TCX), c.Interfaces.ReversePath, list(c.Interfaces.Stack))
+	if private != "" {
+		renderNames(line, c)
+	}
 	line("outbound: {addresses: %s, filtering: %s, quarantine: %s, except: %s%s}", list(outboundEntries(c.Outbound)), c.Outbound.Filtering, c.Outbound.Quarantine, list(c.Outbound.Except), slots(c.Outbound))
 	renderWeb(line, c.Web)
 	line("timeouts:")

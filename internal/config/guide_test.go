@@ -16,8 +16,13 @@ dns: {public: 198.18.0.1, private: 10.0.0.1}
 pool: {addresses: [198.18.0.32/28]}
 `
 
-// whole makes a configuration of an example.
+// whole makes a configuration of an example; one with interfaces of one side is of a single machine, and whole.
 func whole(block string) string {
+	if _, after, given := strings.Cut("\n"+block, "\ninterfaces: {"); given {
+		if inside, _, _ := strings.Cut(after, "}"); !strings.Contains(inside, "private") {
+			return block
+		}
+	}
 	var added strings.Builder
 	for line := range strings.Lines(head) {
 		key, _, _ := strings.Cut(line, ":")

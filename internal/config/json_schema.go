@@ -20,6 +20,7 @@ type jsonSchema struct {
 	Items       *jsonSchema            `json:"items,omitempty"`
 	Properties  map[string]*jsonSchema `json:"properties,omitempty"`
 	Required    []string               `json:"required,omitempty"`
+	Dependent   map[string][]string    `json:"dependentRequired,omitempty"`
 	AnyOf       []*jsonSchema          `json:"anyOf,omitempty"`
 	AllOf       []*jsonSchema          `json:"allOf,omitempty"`
 	If          *jsonSchema            `json:"if,omitempty"`
@@ -34,6 +35,10 @@ type jsonSchema struct {
 func JSONSchema() ([]byte, error) {
 	root := sectionSchema(schema.Keys(new(Config).drafts(nil)))
 	root.Schema, root.Title = "https://json-schema.org/draft/2020-12/schema", "Realmgate configuration"
+	root.Dependent = map[string][]string{} // checkSides
+	for _, name := range gatewayKeys {
+		root.Dependent[name] = gatewayKeys
+	}
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err
 }

@@ -53,6 +53,7 @@ func parse(sources []source, known []rules.Set) (*Config, error) {
 	faults := faultsOf(sources)
 	if root := join(faults, sources); faults.Err() == nil && hasVersion(faults, root) {
 		schema.Read(faults, root, drafts)
+		checkSides(faults, root)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err

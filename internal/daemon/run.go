@@ -28,7 +28,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	g := newDaemon(options)
 	toStop := ctx
 	defer func() { err = g.handover.Continue(toStop, err) }() // when all is given back
-	signal.Notify(g.hangups, syscall.SIGHUP) // from the start: a hangup during it must not kill us
+	signal.Notify(g.hangups, syscall.SIGHUP)                  // from the start: a hangup during it must not kill us
 	defer signal.Stop(g.hangups)
 	lock, err := store.LockInstance(options.Instance)
 	if err != nil {

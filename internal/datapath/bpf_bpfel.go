@@ -1023,6 +1023,7 @@ const (
 	bpfProgGatewayPrivate      = "gateway_private"
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
+	bpfProgGatewaySingle       = "gateway_single"
 	bpfProgGatewayWeb          = "gateway_web"
 	bpfProgLetNext             = "let_next"
 	bpfProgReserveBinding      = "reserve_binding"
@@ -1089,6 +1090,7 @@ type bpfProgramSpecs struct {
 	GatewayPrivate      *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
+	GatewaySingle       *ebpf.ProgramSpec `ebpf:"gateway_single"`
 	GatewayWeb          *ebpf.ProgramSpec `ebpf:"gateway_web"`
 	LetNext             *ebpf.ProgramSpec `ebpf:"let_next"`
 	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
@@ -1398,6 +1400,7 @@ type bpfPrograms struct {
 	GatewayPrivate      *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
+	GatewaySingle       *ebpf.Program `ebpf:"gateway_single"`
 	GatewayWeb          *ebpf.Program `ebpf:"gateway_web"`
 	LetNext             *ebpf.Program `ebpf:"let_next"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
@@ -1422,6 +1425,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,
+		p.GatewaySingle,
 		p.GatewayWeb,
 		p.LetNext,
 		p.ReserveBinding,

@@ -23,6 +23,9 @@ type Dry struct {
 	public struct {
 		Public *ebpf.Program `ebpf:"explain_public"`
 	}
+	single struct {
+		Single *ebpf.Program `ebpf:"explain_single"`
+	}
 	private struct {
 		Private *ebpf.Program `ebpf:"explain_private"`
 		Hairpin *ebpf.Program `ebpf:"explain_hairpin"`
@@ -72,6 +75,14 @@ func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 			return x.data.notLoaded(err)
 		}
 		return nil
+	}
+	if public && x.data.options.Single {
+		if x.single.Single == nil {
+			if err := load(&x.single); err != nil {
+				return nil, err
+			}
+		}
+		return x.single.Single, nil
 	}
 	if public {
 		if x.public.Public == nil {
@@ -136,7 +147,7 @@ func (x *Dry) closeChains() {
 // Close gives up programs and tables.
 func (x *Dry) Close() error {
 	x.closeChains()
-	errs := []error{x.private.Private.Close(), x.private.Hairpin.Close(), x.public.Public.Close()}
+	errs := []error{x.private.Private.Close(), x.private.Hairpin.Close(), x.public.Public.Close(), x.single.Single.Close()}
 	for _, m := range x.own {
 		errs = append(errs, m.Close())
 	}

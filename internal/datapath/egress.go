@@ -53,6 +53,9 @@ func (d *guardSet) loadEgress() error {
 // followEgress has the guard on every public interface that there is, and on no other.
 func (d *guardSet) followEgress() error {
 	wanted := map[string]int{} // 0: it is not there
+	if d.options.Single {
+		return d.discardGuards(wanted) // it may have private addresses itself
+	}
 	for _, p := range d.ports {
 		if p.side != bpfSideSIDE_PUBLIC {
 			continue

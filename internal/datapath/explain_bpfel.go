@@ -171,6 +171,7 @@ const (
 	explainProgExplainHairpin  = "explain_hairpin"
 	explainProgExplainPrivate  = "explain_private"
 	explainProgExplainPublic   = "explain_public"
+	explainProgExplainSingle   = "explain_single"
 	explainVarExported         = "exported"
 	explainVarFixed            = "fixed"
 )
@@ -220,6 +221,7 @@ type explainProgramSpecs struct {
 	ExplainHairpin *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
 	ExplainPrivate *ebpf.ProgramSpec `ebpf:"explain_private"`
 	ExplainPublic  *ebpf.ProgramSpec `ebpf:"explain_public"`
+	ExplainSingle  *ebpf.ProgramSpec `ebpf:"explain_single"`
 }
 
 // explainMapSpecs contains maps before they are loaded into the kernel.
@@ -518,6 +520,7 @@ type explainPrograms struct {
 	ExplainHairpin *ebpf.Program `ebpf:"explain_hairpin"`
 	ExplainPrivate *ebpf.Program `ebpf:"explain_private"`
 	ExplainPublic  *ebpf.Program `ebpf:"explain_public"`
+	ExplainSingle  *ebpf.Program `ebpf:"explain_single"`
 }
 
 func (p *explainPrograms) Close() error {
@@ -525,6 +528,7 @@ func (p *explainPrograms) Close() error {
 		p.ExplainHairpin,
 		p.ExplainPrivate,
 		p.ExplainPublic,
+		p.ExplainSingle,
 	)
 }
 

@@ -91,6 +91,7 @@ const (
 	explainTCXProgExplainHairpin  = "explain_hairpin"
 	explainTCXProgExplainPrivate  = "explain_private"
 	explainTCXProgExplainPublic   = "explain_public"
+	explainTCXProgExplainSingle   = "explain_single"
 	explainTCXVarExported         = "exported"
 	explainTCXVarFixed            = "fixed"
 )
@@ -140,6 +141,7 @@ type explainTCXProgramSpecs struct {
 	ExplainHairpin *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
 	ExplainPrivate *ebpf.ProgramSpec `ebpf:"explain_private"`
 	ExplainPublic  *ebpf.ProgramSpec `ebpf:"explain_public"`
+	ExplainSingle  *ebpf.ProgramSpec `ebpf:"explain_single"`
 }
 
 // explainTCXMapSpecs contains maps before they are loaded into the kernel.
@@ -414,6 +416,7 @@ type explainTCXPrograms struct {
 	ExplainHairpin *ebpf.Program `ebpf:"explain_hairpin"`
 	ExplainPrivate *ebpf.Program `ebpf:"explain_private"`
 	ExplainPublic  *ebpf.Program `ebpf:"explain_public"`
+	ExplainSingle  *ebpf.Program `ebpf:"explain_single"`
 }
 
 func (p *explainTCXPrograms) Close() error {
@@ -421,6 +424,7 @@ func (p *explainTCXPrograms) Close() error {
 		p.ExplainHairpin,
 		p.ExplainPrivate,
 		p.ExplainPublic,
+		p.ExplainSingle,
 	)
 }
 

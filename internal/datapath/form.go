@@ -22,18 +22,20 @@ type form struct {
 
 // entries are the programs that packets come in by, or come to by tail call.
 type entries struct {
-	hookSides
+	sides
+	bareSides // TCX alone
+	singleSides
 	webSides
 	poolSides
 	hostSides
 }
 
-// hookSides are those of them that a form always has.
-type hookSides struct {
-	sides
-	bareSides // TCX alone
+// singleSides are all that a machine has that has nobody behind it.
+type singleSides struct {
+	Single *ebpf.Program `ebpf:"gateway_single"`
 }
 
+// sides are those of a gateway.
 type sides struct {
 	Private  *ebpf.Program `ebpf:"gateway_private"`
 	Public   *ebpf.Program `ebpf:"gateway_public"`
@@ -185,13 +187,13 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 		return f.entries, nil
 	}
 	e := &entries{}
-	if err := d.loadInto(e.always(mode), mode); err != nil {
-		return nil, err
+	var err error
+	for _, group := range d.always(e, mode) {
+		err = errors.Join(err, d.loadInto(group, mode))
 	}
-	err := f.enter(map[bpfProgram]*ebpf.Program{
-		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
-		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
-	})
+	if err == nil {
+		err = f.enter(e.entered())
+	}
 	if err == nil {
 		err = d.loadHandshakes(mode, e)
 	}
@@ -203,11 +205,26 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 }
 
 // always are those that a form always has.
-func (e *entries) always(mode Mode) any {
-	if mode == TCX {
-		return &e.hookSides
+func (d *programSet) always(e *entries, mode Mode) (groups []any) {
+	groups = []any{&e.sides}
+	if d.options.Single {
+		groups = []any{&e.singleSides}
 	}
-	return &e.sides
+	if mode == TCX {
+		groups = append(groups, &e.bareSides)
+	}
+	return groups
+}
+
+// entered are those of them that are entered by tail call.
+func (e *entries) entered() map[bpfProgram]*ebpf.Program {
+	if e.Single != nil {
+		return map[bpfProgram]*ebpf.Program{bpfProgramPROGRAM_PUBLIC: e.Single}
+	}
+	return map[bpfProgram]*ebpf.Program{
+		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
+		bpfProgramPROGRAM_QUESTION: e.Question, bpfProgramPROGRAM_FRAGMENT: e.Fragment,
+	}
 }
 
 // loadInto loads the programs that a struct names, of a form.
@@ -298,6 +315,8 @@ func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) 
 		return e.bareSides.Public, nil
 	case bare:
 		return e.bareSides.Private, nil
+	case d.options.Single:
+		return e.Single, nil
 	case public:
 		return e.sides.Public, nil
 	}
@@ -314,7 +333,7 @@ func (d *programSet) again() (*ebpf.Program, error) {
 }
 
 func (e *entries) close() error {
-	return _BpfClose(e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Again, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
+	return _BpfClose(e.Single, e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Again, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
 }
 
 // closeForms lets go what load has made.

@@ -84,6 +84,9 @@ func writeHost(name string, wanted bpfHostSettings) error {
 // prepareHost remembers the interface's settings and sets ours. Call it after
 // the program is attached.
 func (d *hostKeeper) prepareHost(name string, ifindex int) error {
+	if d.options.Single {
+		return nil // nothing is forwarded
+	}
 	if err := d.rememberHost(name, ifindex); err != nil {
 		return err
 	}
@@ -110,6 +113,9 @@ func (d *hostKeeper) rememberHost(name string, ifindex int) error {
 // keepHost sets our settings again if somebody changed them: writing
 // net.ipv4.ip_forward, for one, resets the forwarding of every interface.
 func (d *hostKeeper) keepHost(name string) error {
+	if d.options.Single {
+		return nil
+	}
 	now, err := readHost(name)
 	if err != nil || now == hostWanted {
 		return err

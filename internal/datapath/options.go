@@ -29,6 +29,8 @@ type Options struct {
 	// Public and Private name the interfaces of each side. Both may be empty:
 	// then packets come by Inject alone.
 	Public, Private []string
+	// Single has the programs of the public side protect this machine, which has nobody behind it, and leave all else to the kernel.
+	Single bool
 	// Stack are those of both that no packet is redirected to: the kernel sends what leaves
 	// by them, and shapes it.
 	Stack []string

@@ -10,7 +10,10 @@ func (d *filterSet) IsOurs(program uint32) bool {
 	if f.entries == nil {
 		return false
 	}
-	for _, p := range []*ebpf.Program{f.entries.sides.Public, f.entries.sides.Private} {
+	for _, p := range []*ebpf.Program{f.entries.sides.Public, f.entries.sides.Private, f.entries.Single} {
+		if p == nil {
+			continue // see always
+		}
 		info, err := p.Info()
 		if err != nil {
 			continue

@@ -29,7 +29,7 @@ func (d *attachment) refresh() error {
 	for _, p := range d.ports {
 		errs = append(errs, d.writePort(p))
 	}
-	if len(d.ports) > 0 {
+	if len(d.ports) > 0 && !d.options.Single {
 		d.followCarrier()
 	}
 	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts(), d.followRules())...)

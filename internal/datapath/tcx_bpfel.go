@@ -98,6 +98,7 @@ const (
 	tcxProgGatewayPrivate  = "gateway_private"
 	tcxProgGatewayPublic   = "gateway_public"
 	tcxProgGatewayQuestion = "gateway_question"
+	tcxProgGatewaySingle   = "gateway_single"
 	tcxProgGatewayWeb      = "gateway_web"
 	tcxVarExported         = "exported"
 	tcxVarFixed            = "fixed"
@@ -157,6 +158,7 @@ type tcxProgramSpecs struct {
 	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.ProgramSpec `ebpf:"gateway_question"`
+	GatewaySingle   *ebpf.ProgramSpec `ebpf:"gateway_single"`
 	GatewayWeb      *ebpf.ProgramSpec `ebpf:"gateway_web"`
 }
 
@@ -435,6 +437,7 @@ type tcxPrograms struct {
 	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
 	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion *ebpf.Program `ebpf:"gateway_question"`
+	GatewaySingle   *ebpf.Program `ebpf:"gateway_single"`
 	GatewayWeb      *ebpf.Program `ebpf:"gateway_web"`
 }
 
@@ -452,6 +455,7 @@ func (p *tcxPrograms) Close() error {
 		p.GatewayPrivate,
 		p.GatewayPublic,
 		p.GatewayQuestion,
+		p.GatewaySingle,
 		p.GatewayWeb,
 	)
 }

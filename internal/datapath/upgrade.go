@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -45,21 +46,28 @@ func Prepare(instance string) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.closeEgress(true)) }()
 	for mode, f := range d.forms {
-		f.entries = &entries{}
-		e := f.entries
-		for _, group := range []struct {
-			into any
-			of   string // one of them: they are loaded together
-		}{{e.always(mode), "gateway_public"}, {&e.webSides, "gateway_web"}, {&e.poolSides, "gateway_overflow"}, {&e.hostSides, "gateway_host"}} {
-			if _, err := os.Stat(d.pinPath(programPins + string(mode) + group.of)); err != nil {
-				continue // it is not at work
+		e := &entries{}
+		f.entries = e
+		for _, group := range []any{&e.sides, &e.bareSides, &e.singleSides, &e.webSides, &e.poolSides, &e.hostSides} {
+			if !d.works(group, mode) {
+				continue
 			}
-			if err := d.loadInto(group.into, mode); err != nil {
+			if err := d.loadInto(group, mode); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// works reports whether programs that a struct names are at work in a form. They are loaded together.
+func (d *programSet) works(group any, mode Mode) bool {
+	for name := range programsIn(reflect.ValueOf(group).Elem()) {
+		if _, err := os.Stat(d.pinPath(programPins + string(mode) + name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // nextPins begin the names of programs of this build that are not at work yet.

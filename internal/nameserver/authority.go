@@ -1,7 +1,6 @@
 package nameserver
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -21,8 +20,8 @@ type authority struct {
 
 func newAuthority(zones []Zone, nameserver model.Name, address netip.Addr, serial uint32, journal *Journal) (*authority, error) {
 	a := &authority{zones: map[string]*served{}, nameserver: nameserver, address: address, serial: serial}
-	if len(zones) == 0 {
-		return nil, errors.New("name server has no zones: give at least one")
+	if len(zones) == 0 { // of a machine that has no names: all is refused
+		return a, nil
 	}
 	if checked, err := model.ParseName(string(nameserver)); err != nil || checked != nameserver {
 		return nil, fmt.Errorf("name server's name %q is not a canonical name: use model.ParseName", nameserver)

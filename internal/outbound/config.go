@@ -7,11 +7,15 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 )
 
-// PlanOf is the plan of a configuration. Its default is the first public interface's first address.
+// PlanOf is the plan of a configuration. Its default is the first public interface's first address, or none where nobody is
+// inside.
 func PlanOf(c *config.Config) Plan {
 	o := c.Outbound
 	if len(o.Addresses)+len(o.Interfaces) > 0 {
 		return Plan{Addresses: o.Addresses, Interfaces: o.Interfaces, Private: c.Interfaces.Private}
+	}
+	if c.Interfaces.Single() {
+		return Plan{}
 	}
 	return Plan{Interfaces: c.Interfaces.Public[:1], First: true, Private: c.Interfaces.Private}
 }

@@ -250,11 +250,14 @@ func (k *Keeper) set(addresses []netip.Addr) error {
 			"sessions_ended", change.Ended, "now", joined(addresses))
 		k.options.Events.Emit(event.Outbound{Came: change.Came, Left: change.Left, Ended: change.Ended, Addresses: k.now})
 	}
-	if len(addresses) == 0 && (first || len(change.Left) > 0) {
+	if len(addresses) == 0 && k.plan.wants() && (first || len(change.Left) > 0) {
 		k.options.Log.Warn("no outbound address", "hint", k.plan.missing())
 	}
 	return tooMany
 }
+
+// wants reports whether hosts inside are to reach anybody outside.
+func (p Plan) wants() bool { return len(p.Addresses)+len(p.Interfaces) > 0 }
 
 // missing says what is waited for.
 func (p Plan) missing() string {
@@ -264,7 +267,7 @@ func (p Plan) missing() string {
 // Doubts says what is wrong with the addresses that a plan has now, with room for so many; 0 is enough of it.
 func (p Plan) Doubts(addresses []netip.Addr, slots int) []string {
 	switch {
-	case len(addresses) == 0:
+	case len(addresses) == 0 && p.wants():
 		return []string{p.missing()}
 	case slots > 0 && len(addresses) > slots:
 		return []string{fmt.Sprintf("%d outbound addresses, and slots for %d: raise outbound.slots", len(addresses), slots)}

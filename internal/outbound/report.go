@@ -23,7 +23,7 @@ func (k *Keeper) Report(s *api.Status) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	s.Mappings.Capacity = uint64(len(k.now)) * 3 * 65535
-	if len(k.now) == 0 {
+	if len(k.now) == 0 && k.plan.wants() {
 		s.Warnings = append(s.Warnings, k.plan.missing())
 	}
 	if k.said != "" {

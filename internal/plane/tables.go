@@ -9,6 +9,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/plane/settings"
 )
 
@@ -41,9 +42,13 @@ var withoutTCX string
 // tables are the data plane's options.
 func (p *Plane) tables(w Wants) datapath.Options {
 	c := w.Config
+	capacity := c.Capacity
+	if c.Interfaces.Single() {
+		capacity = model.MinCapacity // there are no sessions
+	}
 	return datapath.Options{
-		Instance: p.instance, WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
-		Stack: c.Interfaces.Stack, Capacity: c.Capacity, Reserve: c.Capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
+		Instance: p.instance, Single: c.Interfaces.Single(), WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
+		Stack: c.Interfaces.Stack, Capacity: capacity, Reserve: capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
 		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings), BoundPorts: spare(w.Ports),
 		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)), Names: spare(w.Names),
 	}
@@ -86,7 +91,7 @@ func (w Wants) settings() datapath.Settings {
 	return datapath.Settings{
 		WebTCP: webTCP, WebUDP: webUDP,
 		Filtering: c.Outbound.Filtering, Timeouts: c.Timeouts,
-		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards(), NameServer: c.DNS.Public,
+		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards() || c.Interfaces.Single(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
 		Limits:           limits(c.Limits),
 		MSS:              c.MSS,

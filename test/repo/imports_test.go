@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 	"chains":           {"api", "config", "datapath", "events/event", "metrics/metric", "model", "ruleset", "ruleset/settings"},
 	"names/shared":     {"config", "datapath", "model", "registry", "ruleset"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
-	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "nf", "plane/settings"},
+	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
 	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},

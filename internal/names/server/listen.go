@@ -50,6 +50,9 @@ func Listen(c *config.Config) (s *Sockets, err error) {
 	return s, err
 }
 
+// none reports whether there are no name servers, as on a machine that has nobody behind it.
+func (s *Sockets) none() bool { return s.privateUDP == nil }
+
 // Answer is nil once our own name servers answer, whatever they say.
 func (s *Sockets) Answer(ctx context.Context) error {
 	for _, at := range []net.PacketConn{s.privateUDP, s.publicUDP} {
@@ -80,9 +83,9 @@ func (s *Sockets) Close() {
 	}
 }
 
-// listenNames opens the sockets of a name server, none where its interface has no address.
+// listenNames opens the sockets of a name server, none where there is none, or its interface has no address.
 func listenNames(at netip.AddrPort) (packets net.PacketConn, listener net.Listener, err error) {
-	if at.Addr().IsUnspecified() {
+	if !at.IsValid() || at.Addr().IsUnspecified() {
 		return nil, nil, nil
 	}
 	if packets, err = listenUDP(at.String()); err != nil {
@@ -104,6 +107,10 @@ func hint(err error, elsewhere string) string {
 
 // ServePublic serves names outside.
 func (s *Service) ServePublic(ctx context.Context, sockets *Sockets) error {
+	if sockets.none() {
+		<-ctx.Done()
+		return nil
+	}
 	s.Log.Info("serving", "public", sockets.public, "private", sockets.privateUDP.LocalAddr().String())
 	s.announce(s.current.Load())
 	return s.runPublic(ctx, sockets.publicUDP, sockets.publicTCP, sockets.public)
@@ -111,6 +118,10 @@ func (s *Service) ServePublic(ctx context.Context, sockets *Sockets) error {
 
 // ServePrivate serves names inside.
 func (s *Service) ServePrivate(ctx context.Context, sockets *Sockets) error {
+	if sockets.none() {
+		<-ctx.Done()
+		return nil
+	}
 	return s.private.Serve(ctx, sockets.privateUDP, sockets.privateTCP)
 }
 

@@ -6,14 +6,16 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// Interfaces names the network interfaces of each side. Both lists hold at
-// least one name and no name is in them twice.
+// Interfaces names the network interfaces of each side. No name is in them twice, and Public has one at least.
 type Interfaces struct {
 	Public, Private []string
 	ReversePath     ReversePath // of sources inside
 	Stack           []string    // those of both that packets leave by through the kernel's stack
 	XDP, TCX        []string    // those of both that are to be attached so, whatever they are
 }
+
+// Single reports whether the machine has nobody behind it, and protects itself alone.
+func (i *Interfaces) Single() bool { return len(i.Private) == 0 }
 
 // ReversePath says by which private interface a packet's source has to be reached
 // (RFC 3704 section 2).
@@ -44,7 +46,7 @@ func (d *InterfacesDraft) Keys() []schema.Key {
 	return []schema.Key{schema.Section(
 		"interfaces",
 		schema.Many("public", &d.public, schema.Device(), 1).Must(),
-		schema.Many("private", &d.private, schema.Device(), 1).Must(),
+		schema.Many("private", &d.private, schema.Device(), 1).Otherwise("none: a single machine"),
 		schema.Many("xdp", &d.xdp, schema.Device(), 0).Otherwise("by what each interface is"),
 		schema.Many("tcx", &d.tcx, schema.Device(), 0).Otherwise("by what each interface is"),
 		schema.One("reverse_path", &d.interfaces.ReversePath, schema.Choice(ReversePathStrict, ReversePathLoose)),

@@ -91,7 +91,7 @@ func (d *Draft) Keys() []schema.Key {
 		schema.ListOf("bands", &d.bands, (*bandEntry).keys).Otherwise("0.5: 0.2 and 0.3; 0.75: 0.3 and 0.4"),
 		schema.One("reserve", &p.Reserve, schema.Ratio(0, 0.5)),
 		p.Quotas.key(),
-	).Must()}
+	)}
 }
 
 // Claim implements schema.Claimer.

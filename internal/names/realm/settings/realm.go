@@ -113,7 +113,7 @@ func (d *Draft) Keys() []schema.Key {
 		"realm",
 		zonesKey(&d.zones).Must(),
 		schema.OneAt("nameserver", &d.realm.Nameserver, &d.nameserverLine, schema.Domain()).Must(),
-	).Must()}
+	)}
 }
 
 // Finish implements schema.Draft: zones differ, their files are read, and the keys that they name are there.

@@ -76,7 +76,7 @@ func (d *Draft) Keys() []schema.Key {
 		schema.Many("rebind_domain_ok", &d.rebindOK, schema.Domain(), 0),
 		schema.Many("client_subnet", &d.clientSubnet, schema.Network(), 0),
 		schema.ListOf("keys", &d.keys, (*keyEntry).keys),
-	).Must()}
+	)}
 }
 
 // Claim implements schema.Claimer.
