@@ -34,6 +34,7 @@ static __always_inline bool fill(ctx_t *ctx, const struct nf_packet *packet, __u
 	record->protocol = packet->protocol;
 	record->direction = packet->direction;
 	record->answers = packet->answers;
+	record->ifindex = ctx_ifindex(ctx);
 	for (at = 0; at + CAPTURE_PART <= captured; at += CAPTURE_PART)
 		if (!copy(ctx, place, at, CAPTURE_PART))
 			return false;

@@ -65,32 +65,27 @@ static __always_inline bool goes_without_nat(__u32 destination)
 static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip)
 {
 	struct control *control = control_get();
-	struct budget *budget;
 	struct drop_event *event;
+	__u64 length = drop_captures(skb->len);
 	__be16 port[2] = {};
 
 	if (!control || !control->watch_drops)
 		return;
-	budget = budget_get();
-	if (!budget || budget->drops >= DROP_SAMPLES_PER_TICK)
-		return;
 	if ((ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP) && !(ip->frag_off & bpf_htons(IP_OFFSET)) &&
 	    bpf_skb_load_bytes_relative(skb, ip->ihl * 4, port, sizeof(port), BPF_HDR_START_NET))
 		__builtin_memset(port, 0, sizeof(port));
-	event = bpf_ringbuf_reserve(&drop_events, sizeof(*event), 0);
+	event = drop_begin(REASON_DROP_PRIVATE_SOURCE, SIDE_PUBLIC);
 	if (!event)
 		return;
-	budget->drops++;
-	event->at = bpf_ktime_get_ns();
 	event->ifindex = skb->ifindex;
-	event->reason = REASON_DROP_PRIVATE_SOURCE;
 	event->source = ip->saddr;
 	event->destination = ip->daddr;
 	event->source_port = port[0];
 	event->destination_port = port[1];
 	event->length = skb->len;
 	event->protocol = ip->protocol;
-	event->side = SIDE_PUBLIC;
+	if (length && length <= DROP_FRAME && !bpf_skb_load_bytes(skb, 0, event->frame, length))
+		event->captured = length;
 	bpf_ringbuf_submit(event, 0);
 }
 

@@ -151,6 +151,7 @@ struct budget {
 	__u32 icmp;	   /* ICMP errors sent in this tick */
 	__u32 claims_told; /* in which 4 ms its reader was last woken for a claim, reservation.h */
 	__u32 cookies;	   /* SYNs answered by cookie in this tick */
+	__u64 missed;	   /* drops that somebody watched for, and was not told of */
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
@@ -199,7 +200,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, 1 << 18); /* what five CPUs may tell in a tick */
 } drop_events SEC(".maps");
 
 struct {

@@ -44,8 +44,11 @@ struct honeypot_event {
 	__u8 pad[6];
 };
 
+#define DROP_FRAME 128 /* bytes that are kept of a frame: headers, also those that an ICMP error quotes */
+
 struct drop_event {
 	__u64 at;
+	__u64 missed; /* how many drops the CPU has not told of, in all */
 	__u32 ifindex;
 	__u32 reason;
 	__u32 source;
@@ -55,6 +58,10 @@ struct drop_event {
 	__u16 length;
 	__u8 protocol;
 	__u8 side;
+	__u16 cpu;
+	__u16 captured; /* bytes of frame */
+	__u8 frame[DROP_FRAME];
+	__u8 pad[4];
 };
 
 /* What sweep takes, in the frame it is run with, and returns there. */

@@ -25,31 +25,59 @@ static __always_inline struct budget *budget_get(void)
 	return budget;
 }
 
+/* An event of a dropped packet with what every hook knows of it; null where there is none for now, and that is counted. */
+static __always_inline struct drop_event *drop_begin(enum reason reason, enum side side)
+{
+	struct budget *budget = budget_get();
+	struct drop_event *event = 0;
+
+	if (!budget)
+		return 0;
+	if (budget->drops < DROP_SAMPLES_PER_TICK)
+		event = bpf_ringbuf_reserve(&drop_events, sizeof(*event), 0);
+	if (!event) {
+		budget->missed++;
+		return 0;
+	}
+	budget->drops++;
+	event->at = bpf_ktime_get_ns();
+	event->missed = budget->missed;
+	event->reason = reason;
+	event->side = side;
+	event->cpu = bpf_get_smp_processor_id();
+	event->captured = 0;
+	return event;
+}
+
+/* How much of a frame an event has room for; whoever copies it has to see the bounds. */
+static __always_inline __u64 drop_captures(__u64 length)
+{
+	if (length > DROP_FRAME)
+		length = DROP_FRAME;
+	barrier_var(length); /* or the compiler loses the bound that the verifier wants to see */
+	return length;
+}
+
 __noinline int drop_sample(ctx_t *ctx, const struct packet *packet, enum reason reason, enum side side)
 {
 	struct control *control = control_get();
-	struct budget *budget;
 	struct drop_event *event;
+	__u64 length = drop_captures(ctx_length(ctx));
 
 	if (!control || !control->watch_drops || !packet || reason == REASON_HELD_FOR_VERDICT)
 		return 0;
-	budget = budget_get();
-	if (!budget || budget->drops >= DROP_SAMPLES_PER_TICK)
-		return 0;
-	event = bpf_ringbuf_reserve(&drop_events, sizeof(*event), 0);
+	event = drop_begin(reason, side);
 	if (!event)
 		return 0;
-	budget->drops++;
-	event->at = bpf_ktime_get_ns();
 	event->ifindex = ctx_ifindex(ctx);
-	event->reason = reason;
 	event->source = packet->tuple.source;
 	event->destination = packet->tuple.destination;
 	event->source_port = packet->tuple.source_port;
 	event->destination_port = packet->tuple.destination_port;
 	event->length = ctx_length(ctx);
 	event->protocol = packet->tuple.protocol;
-	event->side = side;
+	if (length && length <= DROP_FRAME && !ctx_load(ctx, 0, event->frame, length))
+		event->captured = length;
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }

@@ -24,7 +24,8 @@ struct capture_record {
 	__u8 protocol;
 	__u8 direction;
 	__u8 answers;
-	__u8 pad[5];
+	__u8 pad;
+	__u32 ifindex; /* by which it came in */
 };
 
 /* How much of a packet is wanted of each function that says NF_TO_USER, bytes; 0: nobody captures. */

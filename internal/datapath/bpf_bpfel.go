@@ -105,6 +105,8 @@ type bpfBudget struct {
 	Icmp       uint32
 	ClaimsTold uint32
 	Cookies    uint32
+	_          [4]byte
+	Missed     uint64
 }
 
 type bpfCaptureRecord struct {
@@ -120,7 +122,8 @@ type bpfCaptureRecord struct {
 	Protocol        uint8
 	Direction       uint8
 	Answers         uint8
-	Pad             [5]uint8
+	Pad             uint8
+	Ifindex         uint32
 }
 
 type bpfClaimEvent struct {
@@ -172,6 +175,7 @@ type bpfCountRequest struct {
 type bpfDropEvent struct {
 	_               structs.HostLayout
 	At              uint64
+	Missed          uint64
 	Ifindex         uint32
 	Reason          uint32
 	Source          uint32
@@ -181,6 +185,10 @@ type bpfDropEvent struct {
 	Length          uint16
 	Protocol        uint8
 	Side            uint8
+	Cpu             uint16
+	Captured        uint16
+	Frame           [128]uint8
+	Pad             [4]uint8
 }
 
 type bpfEndpoint struct {

@@ -19,6 +19,7 @@ type Capture struct {
 	At        model.Instant
 	Function  uint32          // its number
 	Direction model.Direction // of the flow
+	Interface int             // by which it came in
 	Answers   bool            // the packet goes the other way
 	Tuple     model.Tuple     // of the packet, as chains see it
 	Length    int             // of the frame
@@ -76,6 +77,7 @@ func captureOf(raw []byte) (Capture, error) {
 	}
 	c := Capture{
 		At: model.Instant(r.At), Function: r.Function, Direction: model.Direction(r.Direction), Answers: r.Answers != 0,
+		Interface: int(r.Ifindex),
 		Tuple: model.Tuple{
 			Protocol:    model.Protocol(r.Protocol),
 			Source:      netip.AddrPortFrom(addressOf(r.Source), swap(r.SourcePort)),

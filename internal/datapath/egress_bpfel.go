@@ -79,6 +79,8 @@ type egressBudget struct {
 	Icmp       uint32
 	ClaimsTold uint32
 	Cookies    uint32
+	_          [4]byte
+	Missed     uint64
 }
 
 type egressControl struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -32,6 +33,9 @@ type DropEvent struct {
 	Interface int           `json:"ifindex"`
 	Tuple     model.Tuple   `json:"tuple"` // as it stood in the packet
 	Length    int           `json:"length"`
+	CPU       int           `json:"cpu"`
+	Missed    uint64        `json:"missed"` // drops on that CPU that no sample tells of, since the data plane was made
+	Frame     []byte        `json:"frame"`  // its beginning
 }
 
 // HoneypotEvent tells that a source completed a handshake with the honeypot: the address is its
@@ -70,9 +74,11 @@ func (d *Datapath) Drops() (*Events[DropEvent], error) {
 		if _, err := binary.Decode(raw, binary.NativeEndian, &e); err != nil {
 			return DropEvent{}, err
 		}
+		frame := e.Frame[:min(int(e.Captured), len(e.Frame))]
 		return DropEvent{
 			At: model.Instant(e.At), Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]),
 			Side: sideName(bpfSide(e.Side)), Interface: int(e.Ifindex), Length: int(e.Length),
+			CPU: int(e.Cpu), Missed: e.Missed, Frame: slices.Clone(frame),
 			Tuple: model.Tuple{
 				Protocol:    model.Protocol(e.Protocol),
 				Source:      netip.AddrPortFrom(addressOf(e.Source), swap(e.SourcePort)),

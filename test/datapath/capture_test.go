@@ -28,12 +28,15 @@ func (g *gateway) captured(events *datapath.Events[datapath.Capture], want datap
 	g.t.Helper()
 	got := must(events.Next())(g.t)
 	frame := addressed(p).Bytes()
-	want.Length, want.Data = len(frame), frame[:min(snap, len(frame))]
+	want.Length, want.Data, want.Interface = len(frame), frame[:min(snap, len(frame))], g.private
+	if !realm.Contains(p.IPv4.Source) {
+		want.Interface = g.public
+	}
 	if now := datapath.Now(); got.At > now || now.Sub(got.At) > 60e9 {
 		g.t.Errorf("captured at %d, and it is %d", got.At, now)
 	}
 	if got.Function != want.Function || got.Direction != want.Direction || got.Answers != want.Answers || got.Tuple != want.Tuple ||
-		got.Length != want.Length || !bytes.Equal(got.Data, want.Data) {
+		got.Length != want.Length || got.Interface != want.Interface || !bytes.Equal(got.Data, want.Data) {
 		g.t.Errorf("captured %+v, want %+v", got, want)
 	}
 }
