@@ -22,15 +22,18 @@ type CaptureRequest struct {
 	Snap     int    // bytes of a packet at most, 1 to MostSnap
 }
 
-// Packet is a copy of a packet that a function of a chain told to take.
+// Packet is a copy of a packet that a function of a chain told to take, or of one that was dropped.
 type Packet struct {
 	Time      time.Time   `json:"time"`
-	Function  string      `json:"function"`
-	Direction string      `json:"direction"` // of its flow: in or out
-	Tuple     model.Tuple `json:"tuple"`     // as chains see it: a private host stands by its own address
-	Length    int         `json:"length"`    // of the frame
-	Data      []byte      `json:"data"`      // its beginning, as it came in
-	Lost      uint64      `json:"lost"`      // by this capture, until now
+	Interface string      `json:"interface"`      // by which it came in, or was to leave
+	Sent      bool        `json:"sent,omitempty"` // it was to leave
+	Function  string      `json:"function"`       // that told to take it, empty of a drop
+	Direction string      `json:"direction"`      // of its flow: in or out; empty of a drop
+	Tuple     model.Tuple `json:"tuple"`          // as chains see it: a private host stands by its own address
+	Length    int         `json:"length"`         // of the frame
+	Data      []byte      `json:"data"`           // its beginning, as it came in
+	Lost      uint64      `json:"lost"`           // by this capture, until now
+	Comment   string      `json:"comment"`        // the reason, or the function, and after a semicolon the same in words
 }
 
 // Absent is why a request can have nothing: what it names is not there.
@@ -84,8 +87,24 @@ func (h handler) capture(w http.ResponseWriter, r *http.Request, query url.Value
 	if err != nil {
 		return failed(err)
 	}
+	return packets(w, r, func(started func(), visit func([]Packet) bool) error {
+		return h.gateway.Capture(r.Context(), request, started, visit)
+	})
+}
+
+func (h handler) captureDrops(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	return packets(w, r, func(started func(), visit func([]Packet) bool) error {
+		return h.gateway.CaptureDrops(r.Context(), started, visit)
+	})
+}
+
+// packets answers with what a capture has, until its end.
+func packets(w http.ResponseWriter, r *http.Request, capture func(started func(), visit func([]Packet) bool) error) error {
 	s := newStream(w, r)
-	err = h.gateway.Capture(r.Context(), request, func() { s.flush() }, func(packets []Packet) bool {
+	err := capture(func() { s.flush() }, func(packets []Packet) bool {
 		for _, p := range packets {
 			if !s.add(p) {
 				return false

@@ -160,6 +160,10 @@ func (g *fakeGateway) Capture(ctx context.Context, request CaptureRequest, start
 	return g.capture(ctx, request, started, visit)
 }
 
+func (g *fakeGateway) CaptureDrops(ctx context.Context, started func(), visit func([]Packet) bool) error {
+	return g.capture(ctx, CaptureRequest{}, started, visit)
+}
+
 // ask sends one request to the API of g.
 func ask(t *testing.T, g Gateway, method, target string) *httptest.ResponseRecorder {
 	t.Helper()

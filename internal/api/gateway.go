@@ -70,6 +70,8 @@ type CaptureCommands interface {
 	// too fast for it is counted as lost. It calls started before that, once packets are
 	// copied. An error of type Absent says that there is nothing to capture.
 	Capture(ctx context.Context, request CaptureRequest, started func(), visit func([]Packet) bool) error
+	// CaptureDrops does the same with the sample of packets that are dropped, of each the beginning.
+	CaptureDrops(ctx context.Context, started func(), visit func([]Packet) bool) error
 }
 
 // ChainCommands are those about chains.

@@ -71,6 +71,7 @@ func TestRefusals(t *testing.T) {
 		"GET /v1/capture?chain=a&chain=b":          `400 parameter "chain" is given 2 times`,
 		"GET /v1/capture?chain=a&snap=0":           `400 snap "0": use 1 to 65535 bytes`,
 		"GET /v1/capture?chain=a&snap=1e3":         `400 snap "1e3": use 1 to 65535 bytes`,
+		"GET /v1/capture/drops?snap=1":             `400 unknown parameter "snap": none is taken here`,
 		"GET /v1/capture?chain=a&port=80":          `400 unknown parameter "port": use chain, function, snap`,
 		"GET /v1/sessions?port=0":                  `400 "0" is not a port: use 1 to 65535`,
 		"GET /v1/sessions?port=-1":                 `400 "-1" is not a port: use 1 to 65535`,

@@ -67,6 +67,7 @@ func Routes() []Route {
 
 		live("/v1/drops", Operate, "A sample of the packets that are dropped, as it happens.", Drop{}, handler.drops, filterParameters()...),
 		live("/v1/capture", Admin, "Copies of the packets that functions of a chain take, as they come.", Packet{}, handler.capture, captureParameters()...),
+		live("/v1/capture/drops", Admin, "A sample of the packets that are dropped, of each the beginning, as they come.", Packet{}, handler.captureDrops),
 
 		get("/v1/stream", Read, "What happens, by topics, as it happens: server-sent events.", nil, handler.stream, streamParameters()...).as(Events),
 

@@ -108,6 +108,7 @@ func (c *capture) put(function uint32, p api.Packet) {
 		return
 	}
 	p.Function, p.Data = name, p.Data[:min(len(p.Data), c.request.Snap)]
+	p.Comment = fmt.Sprintf("%s; of a flow that goes %s, %s", name, p.Direction, between(p.Tuple))
 	if c.bytes+len(p.Data)+packetBytes > captureBuffer {
 		c.lost++
 		return

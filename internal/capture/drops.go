@@ -3,7 +3,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -19,9 +18,16 @@ type Drops struct {
 	failed func(error)
 
 	mutex    sync.Mutex
-	watchers map[chan api.Drop]bool
+	watchers map[any]func(dropped) // by who watches; none waits
 	events   *datapath.Events[datapath.DropEvent]
 	closed   bool
+}
+
+// dropped is a packet that was dropped, with what only captures have of it.
+type dropped struct {
+	api.Drop
+	frame  []byte // its beginning
+	missed uint64 // how many were dropped since the one before, and not told of
 }
 
 // dropBuffer is how many drops a slow watcher may be behind; more are lost.
@@ -55,27 +61,39 @@ func (f *Drops) Watch(ctx context.Context, filter api.Filter, hostOf func(...net
 
 // Join begins to look. Call Leave.
 func (f *Drops) Join() (chan api.Drop, error) {
+	drops := make(chan api.Drop, dropBuffer)
+	return drops, f.join(drops, func(d dropped) {
+		select {
+		case drops <- d.Drop:
+		default:
+		}
+	})
+}
+
+// Leave ends to look.
+func (f *Drops) Leave(drops chan api.Drop) { f.leave(drops) }
+
+// join has somebody hear of drops, who must not wait.
+func (f *Drops) join(watcher any, hear func(dropped)) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.closed {
-		return nil, errStopping
+		return errStopping
 	}
 	if f.events == nil {
 		events, err := f.data.Drops()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		f.events, f.watchers = events, map[chan api.Drop]bool{}
+		f.events, f.watchers = events, map[any]func(dropped){}
 		f.data.WatchDrops(true)
 		go f.run(events)
 	}
-	watcher := make(chan api.Drop, dropBuffer)
-	f.watchers[watcher] = true
-	return watcher, nil
+	f.watchers[watcher] = hear
+	return nil
 }
 
-// Leave ends to look.
-func (f *Drops) Leave(watcher chan api.Drop) {
+func (f *Drops) leave(watcher any) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	delete(f.watchers, watcher)
@@ -94,28 +112,25 @@ func (f *Drops) Close() {
 }
 
 func (f *Drops) run(events *datapath.Events[datapath.DropEvent]) {
-	names := map[int]string{}
+	names, missed := interfaceNames{}, map[int]uint64{} // by CPU: before its last event
 	events.Follow(f.failed, func(event datapath.DropEvent) {
-		name, known := names[event.Interface]
+		before, known := missed[event.CPU]
 		if !known {
-			if iface, err := net.InterfaceByIndex(event.Interface); err == nil {
-				name = iface.Name
-			}
-			names[event.Interface] = name // a handful of interfaces
+			before = event.Missed // what was long ago
 		}
+		missed[event.CPU] = event.Missed
 		ago := datapath.Now().Sub(event.At)
-		f.hand(api.Drop{Time: time.Now().Add(-ago), Reason: event.Reason, Side: event.Side, Interface: name,
-			Tuple: event.Tuple, Length: event.Length})
+		f.hand(dropped{api.Drop{
+			Time: time.Now().Add(-ago), Reason: event.Reason, Side: event.Side, Interface: names.of(event.Interface),
+			Tuple: event.Tuple, Length: event.Length,
+		}, event.Frame, event.Missed - before})
 	})
 }
 
-func (f *Drops) hand(drop api.Drop) {
+func (f *Drops) hand(d dropped) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	for watcher := range f.watchers {
-		select {
-		case watcher <- drop:
-		default:
-		}
+	for _, hear := range f.watchers {
+		hear(d)
 	}
 }

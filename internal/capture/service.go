@@ -34,6 +34,7 @@ type Functions struct {
 // plane copies, only while somebody does. Call New.
 type Service struct {
 	functions func() Functions // in force
+	drops     *Drops
 	log       *slog.Logger
 	data      Data // from Open on
 
@@ -44,8 +45,8 @@ type Service struct {
 }
 
 // New makes a service that nobody captures with.
-func New(functions func() Functions, log *slog.Logger) *Service {
-	return &Service{functions: functions, log: log}
+func New(functions func() Functions, drops *Drops, log *slog.Logger) *Service {
+	return &Service{functions: functions, drops: drops, log: log}
 }
 
 // Open says who copies packets, before Capture.
@@ -78,8 +79,9 @@ func (f *Service) join(request api.CaptureRequest) (*capture, error) {
 		}
 		f.events, f.captures = events, map[*capture]bool{}
 		booted := time.Now().Add(-time.Duration(datapath.Now())) // once, so that intervals are exact
+		names := interfaceNames{}
 		go events.Follow(func(err error) { f.log.Warn("captured packet lost", "error", err) },
-			func(event datapath.Capture) { f.hand(event, booted) })
+			func(event datapath.Capture) { f.hand(event, names.of(event.Interface), booted) })
 	}
 	c := newCapture(request)
 	f.captures[c] = true
@@ -141,9 +143,9 @@ func (f *Service) watch() error {
 }
 
 // hand gives a packet to those who want it. booted is when the programs' clock began.
-func (f *Service) hand(event datapath.Capture, booted time.Time) {
+func (f *Service) hand(event datapath.Capture, name string, booted time.Time) {
 	p := api.Packet{
-		Time: booted.Add(time.Duration(event.At)), Direction: event.Direction.String(), Tuple: event.Tuple,
+		Interface: name, Time: booted.Add(time.Duration(event.At)), Direction: event.Direction.String(), Tuple: event.Tuple,
 		Length: event.Length, Data: event.Data,
 	}
 	f.mutex.Lock()

@@ -15,37 +15,51 @@ import (
 func newCapture(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "capture",
-		Short: "Capture the packets that a chain's mirror copies",
+		Short: "Capture the packets that a chain's mirror copies, or those that are dropped",
 		Long: `Capture packets of the flows that a chain judges, as they came in: those that its
-functions say to copy, as {use: mirror} does with every one. It ends with Ctrl-C or
-after --count of them, and says how many were captured and how many lost.
+functions say to copy, as {use: mirror} does with every one. Or, with --drops, the
+beginning of packets that the gateway drops: a sample, as "realmgate drops" shows
+it. It ends with Ctrl-C or after --count of them, and says how many were captured
+and how many lost.
 
-With -w they are written in the pcap format, which tcpdump and Wireshark read; else
-there is a line for each, in which a private host stands by its own address.`,
+With -w they are written in the pcapng format, which Wireshark and tcpdump read:
+each with its interface and direction, and with a comment that says why it is
+there. Else there is a line for each, in which a private host stands by its own
+address.`,
 		Example: `  realmgate capture --chain web
-  realmgate capture --chain web -w web.pcap --count 1000
+  realmgate capture --chain web -w web.pcapng --count 1000
+  realmgate capture --drops -w drops.pcapng
   realmgate capture --chain web -w - | tcpdump -n -r -`,
 		Args: cobra.NoArgs,
 	}
-	request, file := client.CaptureRequest{}, ""
+	request, file, drops := client.CaptureRequest{}, "", false
 	limit, snap := countFlag(0), snapFlag(client.MostSnap)
 	flags := command.Flags()
-	flags.StringVar(&request.Chain, "chain", "", "capture what this `CHAIN` copies (required)")
+	flags.StringVar(&request.Chain, "chain", "", "capture what this `CHAIN` copies")
+	flags.BoolVar(&drops, "drops", false, "capture what the gateway drops, instead of a chain's")
 	flags.StringVar(&request.Function, "function", "", "only what its function `NAME` copies")
-	flags.StringVarP(&file, "write", "w", "", "write packets to `FILE` in the pcap format; - is standard output")
+	flags.StringVarP(&file, "write", "w", "", "write packets to `FILE` in the pcapng format; - is standard output")
 	flags.Var(&limit, "count", "stop after `N` packets; 0 means never")
 	flags.Var(&snap, "snap", "keep at most so many `BYTES` of a packet")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		switch {
-		case request.Chain == "":
-			return usageError("say which chain with --chain CHAIN: see realmgate chain list")
+		case drops && (request.Chain != "" || request.Function != "" || command.Flags().Changed("snap")):
+			return usageError("--drops captures of every chain: leave out --chain, --function and --snap")
+		case drops && file == "":
+			return usageError("--drops needs -w FILE: realmgate drops shows a line for each")
+		case request.Chain == "" && !drops:
+			return usageError("say which chain with --chain CHAIN (see realmgate chain list), or --drops")
 		case file == "-" && isTerminal(a.stdout):
 			return usageError("packets are not for a terminal: send them to a program, or give -w a file")
 		}
 		request.Snap = int(snap)
+		what := "chain " + request.Chain
+		if drops {
+			request, what = client.CaptureRequest{}, "what is dropped"
+		}
 		var to packetSink = packetLines{a}
 		if file != "" {
-			to = &packetFile{app: a, path: file, request: request}
+			to = &packetFile{app: a, path: file, what: what, snap: int(snap)}
 		}
 		return does(func(ctx context.Context) error { return a.capture(ctx, request, limit, to) })(command, args)
 	}
@@ -111,13 +125,14 @@ func (l packetLines) add(p client.Packet) error {
 	return l.line(p.Time.In(l.zone).Format("15:04:05.000"), plain(p.Function), plain(p.Direction), p.Length, plain(tuple(p.Tuple)))
 }
 
-// packetFile writes a pcap file, or standard output where its path is "-".
+// packetFile writes a pcapng file, or standard output where its path is "-".
 type packetFile struct {
 	*app
-	path    string
-	request client.CaptureRequest
-	file    *os.File // nil for standard output
-	pcapWriter
+	path string
+	what string   // is captured
+	snap int      // at most so many bytes of each
+	file *os.File // nil for standard output
+	pcapngWriter
 }
 
 func (f *packetFile) begin() error {
@@ -129,14 +144,14 @@ func (f *packetFile) begin() error {
 		}
 		f.out = f.file
 	}
-	if err := f.pcapWriter.begin(f.request.Snap); err != nil {
+	if err := f.pcapngWriter.begin(f.snap); err != nil {
 		return f.wrote(err)
 	}
-	_, _ = fmt.Fprintf(f.stderr, "capturing chain %s: end with Ctrl-C\n", f.request.Chain)
+	_, _ = fmt.Fprintf(f.stderr, "capturing %s: end with Ctrl-C\n", f.what)
 	return nil
 }
 
-func (f *packetFile) add(p client.Packet) error { return f.wrote(f.pcapWriter.add(p)) }
+func (f *packetFile) add(p client.Packet) error { return f.wrote(f.pcapngWriter.add(p)) }
 
 func (f *packetFile) end() error {
 	if f.file == nil {

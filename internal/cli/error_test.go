@@ -31,7 +31,7 @@ func TestMistakes(t *testing.T) {
 		"token create a":              {2, `required flag(s) "role" not set (see: realmgate token create --help)`},
 		"token create a --role root":  {2, `invalid argument "root" for "--role" flag: unknown role "root": use read, operate or admin (see: realmgate token create --help)`},
 		"drops --count -1":            {2, `invalid argument "-1" for "--count" flag: use a whole number, or 0 for no end (see: realmgate drops --help)`},
-		"capture":                     {2, `say which chain with --chain CHAIN: see realmgate chain list (see: realmgate capture --help)`},
+		"capture":                     {2, `say which chain with --chain CHAIN (see realmgate chain list), or --drops (see: realmgate capture --help)`},
 		"capture --chain a b":         {2, `realmgate capture takes no argument, and got "b" (see: realmgate capture --help)`},
 		"capture --snap 65536":        {2, `invalid argument "65536" for "--snap" flag: use 1 to 65535 bytes (see: realmgate capture --help)`},
 		"capture --snap 0":            {2, `invalid argument "0" for "--snap" flag: use 1 to 65535 bytes (see: realmgate capture --help)`},

@@ -154,7 +154,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/drops":
 		stream(w, d.drops)
 		d.stay(w, r)
-	case "/v1/capture":
+	case "/v1/capture", "/v1/capture/drops":
 		stream(w, d.packets)
 		d.stay(w, r)
 	}
@@ -360,10 +360,10 @@ func populated() *fakeDaemon {
 			}},
 		},
 		packets: []client.Packet{
-			{Time: started.Add(123_456_789), Function: "mirror", Direction: "in", Length: 64, Data: []byte("\x02\x00\x00\x00\x00\x01abcdef\x08\x00"), Tuple: model.Tuple{
+			{Time: started.Add(123_456_789), Interface: "eth0", Comment: "mirror; of a flow that goes in", Function: "mirror", Direction: "in", Length: 64, Data: []byte("\x02\x00\x00\x00\x00\x01abcdef\x08\x00"), Tuple: model.Tuple{
 				Protocol: model.TCP, Source: endpoint("192.0.2.9:40000"), Destination: endpoint("10.0.0.100:8080"),
 			}},
-			{Time: started.Add(2 * time.Second), Function: "mirror", Direction: "in", Length: 3, Data: []byte{1, 2, 3}, Lost: 1200, Tuple: model.Tuple{
+			{Time: started.Add(2 * time.Second), Interface: "eth1", Comment: "mirror; of a flow that goes in", Function: "mirror", Direction: "in", Length: 3, Data: []byte{1, 2, 3}, Lost: 1200, Tuple: model.Tuple{
 				Protocol: model.TCP, Source: endpoint("10.0.0.100:8080"), Destination: endpoint("192.0.2.9:40000"),
 			}},
 		},

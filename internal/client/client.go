@@ -140,8 +140,11 @@ func (c *Client) Drops(ctx context.Context, f Filter, started func(), visit func
 }
 
 // Capture calls visit for packets that functions of a chain told to copy, as Drops
-// does for those that are dropped.
+// does for those that are dropped. The zero request has the beginnings of these.
 func (c *Client) Capture(ctx context.Context, r CaptureRequest, started func(), visit func(Packet) bool) error {
+	if r == (CaptureRequest{}) {
+		return live(ctx, c, "/v1/capture/drops", nil, started, visit)
+	}
 	return live(ctx, c, "/v1/capture", r.Query(), started, visit)
 }
 

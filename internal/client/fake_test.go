@@ -140,6 +140,10 @@ func (g fakeGateway) Capture(ctx context.Context, r CaptureRequest, started func
 	return g.err
 }
 
+func (g fakeGateway) CaptureDrops(ctx context.Context, started func(), visit func([]Packet) bool) error {
+	return g.Capture(ctx, request, started, visit)
+}
+
 func (g fakeGateway) Tokens() ([]api.Token, error) {
 	return []api.Token{{Name: "prometheus", Role: api.Read}}, g.err
 }

@@ -14,7 +14,7 @@ func functionsOf(v *view) capture.Functions {
 }
 
 func (g kernelServices) newCaptures() *capture.Service {
-	return capture.New(func() capture.Functions { return functionsOf(g.view.Load()) }, g.log)
+	return capture.New(func() capture.Functions { return functionsOf(g.view.Load()) }, &g.drops, g.log)
 }
 
 func (g kernelServices) openCaptures(*draft) (change, error) {

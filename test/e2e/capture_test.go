@@ -60,7 +60,7 @@ func (d *daemon) capture(flags ...string) *capturing {
 	}
 	d.t.Cleanup(func() { _ = c.Process.Kill() })
 	eventually(d.t, 10*time.Second, "packets are captured", func() bool {
-		return strings.Contains(c.stderr.String(), "capturing chain ") || strings.HasPrefix(c.stdout.String(), "TIME")
+		return strings.Contains(c.stderr.String(), "capturing ") || strings.HasPrefix(c.stdout.String(), "TIME")
 	})
 	return c
 }
@@ -114,7 +114,7 @@ func TestCapture(t *testing.T) {
 	r.webServers()
 	d := r.start(r.configuration() + mirrored)
 	host, client := r.Hosts()[0].IP, r.Clients[0].IP
-	file, short := filepath.Join(r.directory, "echo.pcap"), filepath.Join(r.directory, "web.pcap")
+	file, short := filepath.Join(r.directory, "echo.pcapng"), filepath.Join(r.directory, "web.pcapng")
 	whole, lines := d.capture("--chain", "echo", "-w", file), d.capture("--chain", "web", "--function", "copy", "--count", "4")
 	web := d.capture("--chain", "web", "-w", short, "--snap", "60")
 
@@ -164,8 +164,14 @@ func TestCapture(t *testing.T) {
 		t.Errorf("the function was asked about %d packets, and %d are captured", n, len(read(t, short)))
 	}
 	// 26 octets of TCP's header, but the true length.
-	if text, err := os.ReadFile(short); err != nil || len(text) > 24+(16+60)*len(read(t, short)) {
-		t.Errorf("%d octets, %v", len(text), err)
+	for _, frame := range shark(t, short, "tcp", "frame.cap_len", "frame.interface_name", "frame.comment") {
+		side, way := r.Gateway.Public[0], fmt.Sprintf("tcp %s:", client)
+		if strings.Contains(frame, fmt.Sprintf(", tcp %s:8080 > ", host)) {
+			side, way = r.Gateway.Private[0], fmt.Sprintf("tcp %s:8080 > %s:", host, client)
+		}
+		if want := "60|" + side + "|copy; of a flow that goes in, " + way; !strings.HasPrefix(frame, want) {
+			t.Errorf("it has %s, want %s", frame, want)
+		}
 	}
 }
 
@@ -176,7 +182,7 @@ func TestCaptureIsRefused(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
 	r.echoServers()
 	d := r.start(r.configuration() + mirrored)
-	file := filepath.Join(r.directory, "none.pcap")
+	file := filepath.Join(r.directory, "none.pcapng")
 	for flags, want := range map[string]string{
 		"--chain wbe":                `there is no chain "wbe": see realmgate chain list`,
 		"--chain protection":         "the protection copies no packets: add {use: mirror} to a chain",
@@ -216,7 +222,7 @@ func TestGuideMirror(t *testing.T) {
 	r.webServers()
 	denied := r.Clients[1].IP
 	d := r.start(r.configuration() + r.guide("mirror.md", "hosta.foo.example.", hostName(0), "203.0.113.0/24", denied.String()))
-	file := filepath.Join(r.directory, "web.pcap")
+	file := filepath.Join(r.directory, "web.pcapng")
 	c := d.capture("--chain", "web", "-w", file)
 	if page, err := curl(r.Clients[1], r.mustLend(r.Clients[1], "www."+hostName(0)), 80, "--max-time", "1"); err == nil {
 		t.Errorf("who is denied got %q", page)
@@ -240,7 +246,7 @@ func TestCaptureThatStandsStill(t *testing.T) {
 	r.echoServers()
 	r.webServers()
 	d := r.start(r.configuration() + "chains: [{name: all, functions: [{use: mirror}]}]\n")
-	file := filepath.Join(r.directory, "all.pcap")
+	file := filepath.Join(r.directory, "all.pcapng")
 	c := d.capture("--chain", "all", "-w", file)
 	_ = c.Process.Signal(syscall.SIGSTOP)
 	address := r.mustLend(r.Clients[0], "www."+hostName(0))
