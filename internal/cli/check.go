@@ -47,7 +47,7 @@ the open sessions of the running gateway, as its tables are laid out otherwise.`
 		if err := daemon.Check(d); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		for _, w := range daemon.Warnings(ctx, d) {
+		for _, w := range daemon.Doubts(ctx, d).All() {
 			if _, err := fmt.Fprintf(a.stderr, "%s: warning: %s\n", file, plain(w)); err != nil {
 				return written(err)
 			}

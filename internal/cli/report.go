@@ -42,6 +42,9 @@ func (a *app) report(command *cobra.Command, err error) int {
 		a.complain("%s (see: %s --help)", explain(command, err), command.CommandPath())
 		return exitUsage
 	}
+	if told := (unwellError{}); errors.As(err, &told) {
+		return told.code
+	}
 	var faults schema.Errors
 	var refused *client.Error
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
+	"github.com/realmgate/realmgate/internal/doctor"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/shared"
@@ -32,7 +33,7 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 		Tenants: func() []string {
 			v := g.view.Load()
 			xdp := slices.ContainsFunc(g.data.Interfaces(), func(i datapath.Interface) bool { return i.Mode == datapath.XDP })
-			return append(tenantsOf(v.config, v.outbound, xdp, g.data.IsOurs), v.shared().Deaf(&g.machine)...)
+			return append(tenants.Found(tenants.SetupOf(v.config, v.outbound, xdp, g.data.IsOurs)), v.shared().Deaf(&g.machine)...)
 		},
 		Absent: func() (names []string) {
 			for _, i := range g.data.Interfaces() {
@@ -46,10 +47,10 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 	})
 }
 
-// Warnings says what a newcomer should know of the configuration, and, where this machine
+// Doubts says what a newcomer should know of the configuration, and, where this machine
 // has some of its interfaces, which it lacks and where the two do not fit. With the right to send ARP it asks
 // neighbours for some seconds at most. Hosts of the web are asked what they can, for five seconds at most.
-func Warnings(ctx context.Context, d *config.Document) []string {
+func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 	c := d.Config
 	plan := outbound.PlanOf(c)
 	addresses, _ := plan.Look()
@@ -57,54 +58,50 @@ func Warnings(ctx context.Context, d *config.Document) []string {
 		c = now
 	}
 	setup := diagnose.SetupOf(c, addresses)
-	warnings := slices.Concat(setup.Doubts(), realm.WebDoubts(c))
+	found.Configuration = slices.Concat(setup.Doubts(), realm.WebDoubts(c))
 	r, err := realm.RegistryOf(d)
 	before := shared.Before(c, r, addresses)
 	if err == nil {
-		warnings = append(warnings, before.Rivals()...)
+		found.Configuration = append(found.Configuration, before.Rivals()...)
 	}
 	hops, _, err := machine.FindNextHops()
 	if err != nil {
-		return warnings
+		return found
 	}
 	facts, err := diagnose.Collect(&setup, hops)
 	if err != nil {
-		return warnings
+		return found
 	}
-	warnings = append(warnings, setup.Missing(facts)...)
+	found.Interfaces = setup.Missing(facts)
 	if !setup.IsHere(facts) {
-		return warnings
+		return found
 	}
-	warnings = append(warnings, before.OwnWarnings(facts.Own)...)
-	if r != nil {
-		var m machine.Machine
-		m.SetAddresses(facts.Own)
-		if err := m.LookAtSockets(); err == nil { // else the start says so
-			warnings = append(warnings, before.Deaf(&m)...)
+	found.Addresses = before.OwnWarnings(facts.Own)
+	var m machine.Machine
+	m.SetAddresses(facts.Own)
+	if err := m.LookAtSockets(); err == nil { // else the start says so
+		if r != nil {
+			found.Web = before.Deaf(&m)
 		}
+		found.Ports = append(m.Taken("dns.public", c.DNS.Public, "realmgate"), m.Taken("dns.private", c.DNS.Private, "realmgate")...)
 	}
 	if len(facts.Missing) == 0 { // else that is why
-		warnings = append(warnings, plan.Doubts(addresses, c.Outbound.Slots)...)
+		found.Configuration = append(found.Configuration, plan.Doubts(addresses, c.Outbound.Slots)...)
 	}
 	facts.InUse, err = diagnose.AskOnce(ctx, &setup, facts)
-	warnings = append(warnings, setup.Compare(facts)...)
+	found.Interfaces, found.Hosts = append(found.Interfaces, setup.Links(facts)...), setup.Lost(facts)
+	found.Addresses = append(found.Addresses, setup.Addresses(facts)...)
 	if r != nil { // else Check has said why
-		warnings = append(warnings, ability.Look(ctx, new(net.Dialer).DialContext, webHostsOf(r), c.Web.Addresses)...)
+		found.Web = append(found.Web, ability.Look(ctx, new(net.Dialer).DialContext, webHostsOf(r), c.Web.Addresses)...)
 	}
-	warnings = append(warnings, tenantsOf(c, addresses, len(c.Interfaces.XDP) > 0, nil)...)
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		warnings = append(warnings, err.Error())
-	}
-	return warnings
-}
-
-func tenantsOf(c *config.Config, outbound []netip.Addr, xdp bool, ours func(uint32) bool) []string {
-	found, err := tenants.Find(&tenants.Setup{
-		Public: c.Interfaces.Public, Private: c.Interfaces.Private, Stack: c.Interfaces.Stack,
-		External: slices.Concat(outbound, c.Pool.Addresses, c.Web.Addresses), XDP: xdp, IsOurs: ours,
-	})
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		found = append(found, err.Error())
+	others := tenants.SetupOf(c, addresses, len(c.Interfaces.XDP) > 0, datapath.IsNamedOurs)
+	var err2, err3 error
+	found.Rules, err2 = others.Rules()
+	found.Links, err3 = others.Links()
+	for _, err := range []error{err, err2, err3} {
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			found.Failed = append(found.Failed, err.Error())
+		}
 	}
 	return found
 }

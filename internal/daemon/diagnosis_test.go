@@ -32,7 +32,7 @@ func TestCheckWarnsOfWhatRunRefuses(t *testing.T) {
 		},
 	} {
 		var warnings []string
-		r.must(r.namespace.Do(func() error { warnings = Warnings(t.Context(), document(t, c.text)); return nil }))
+		r.must(r.namespace.Do(func() error { warnings = Doubts(t.Context(), document(t, c.text)).All(); return nil }))
 		warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.Contains(w, "XDP program") })
 		if len(warnings) != len(c.wants) {
 			t.Errorf("%s: %q, want %q", name, warnings, c.wants)

@@ -189,7 +189,7 @@ func TestCheckOneAddress(t *testing.T) {
 			t.Errorf("%s\n%v, want %q", file, err, want)
 		}
 	}
-	warnings := Warnings(t.Context(), document(t, single+otherHost("b", 101)+otherHost("c", 102)))
+	warnings := Doubts(t.Context(), document(t, single+otherHost("b", 101)+otherHost("c", 102))).All()
 	if !slices.ContainsFunc(warnings, func(w string) bool {
 		return strings.Contains(w, "www.hosta.foo.example. and www.hostb.foo.example. (and 1 more) both want the web's ports")
 	}) {

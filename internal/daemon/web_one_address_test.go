@@ -100,7 +100,7 @@ func TestWebAndPrograms(t *testing.T) {
 		t.Errorf("%q", deaf)
 	}
 	r.must(r.namespace.Do(func() error {
-		if warnings := Warnings(t.Context(), document(t, single+webOfOne)); !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, want) }) {
+		if warnings := Doubts(t.Context(), document(t, single+webOfOne)).All(); !slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("check warns of %q", warnings)
 		}
 		return nil

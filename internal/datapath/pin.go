@@ -40,6 +40,17 @@ func instanceDirectory(root, instance string) string {
 	return filepath.Join(root, "realmgate", instance)
 }
 
+// Pinned says whether there is a file system for pins, and whether a data plane of an instance is in it.
+func Pinned(instance string) (mounted, atWork bool) {
+	outer, _ := mounts.Outer()
+	root, err := mounts.Path(outer, fileSystem)
+	if err != nil || !isBPF(root) {
+		return false, false
+	}
+	pins, err := os.ReadDir(instanceDirectory(root, instance))
+	return true, err == nil && len(pins) > 0
+}
+
 // pinPath is where something is pinned, "" where nothing is.
 func (d *core) pinPath(name string) string {
 	if d.directory == "" {

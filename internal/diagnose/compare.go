@@ -19,7 +19,7 @@ func (s *Setup) Doubts() []string {
 
 // Compare says where setup and facts do not fit.
 func (s *Setup) Compare(f *Facts) []string {
-	return slices.Concat(s.links(f), s.addresses(f), s.ownAddresses(f), s.hosts(f))
+	return slices.Concat(s.Links(f), s.Addresses(f), s.Lost(f))
 }
 
 // Missing warns of interfaces that are not on this machine, as a name that is mistyped, where others are.
@@ -40,8 +40,8 @@ func (s *Setup) Missing(f *Facts) (list []string) {
 	return list
 }
 
-// links warns of interfaces that are not as they have to be.
-func (s *Setup) links(f *Facts) (list []string) {
+// Links warns of interfaces that are not as they have to be.
+func (s *Setup) Links(f *Facts) (list []string) {
 	for _, i := range f.Interfaces {
 		switch {
 		case !i.Ethernet && !i.Bare:
@@ -55,8 +55,11 @@ func (s *Setup) links(f *Facts) (list []string) {
 	return list
 }
 
-// addresses warns of those that are lent or translated to, and are somebody else's.
-func (s *Setup) addresses(f *Facts) (list []string) {
+// Addresses warns of those that are not whose they have to be.
+func (s *Setup) Addresses(f *Facts) []string { return slices.Concat(s.foreign(f), s.ownAddresses(f)) }
+
+// foreign warns of those that are lent or translated to, and are somebody else's.
+func (s *Setup) foreign(f *Facts) (list []string) {
 	for _, use := range []struct {
 		key       string
 		addresses []netip.Addr
@@ -147,8 +150,8 @@ func (s *Setup) ownAddresses(f *Facts) (list []string) {
 	return list
 }
 
-// hosts warns of those that no packet gets to, unless they may be behind an interface that is missing.
-func (s *Setup) hosts(f *Facts) []string {
+// Lost warns of hosts that no packet gets to, unless they may be behind an interface that is missing.
+func (s *Setup) Lost(f *Facts) []string {
 	if slices.ContainsFunc(f.Missing, func(name string) bool { return slices.Contains(s.Private, name) }) {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"unbound", "dig", "curl", "setpriv", "nginx", "caddy", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
-	"nft", "nmap", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "prometheus", "promtool", "sipp", "tshark", "udhcpc", "wg", "wireguard-go"}
+var tools = []string{"unbound", "dig", "curl", "nginx", "caddy", "iperf3", "wrk", "dnsperf", "ethtool", "ip", "ipset", "iptables-restore",
+	"nft", "nmap", "openssl", "setpriv", "unshare", "vsftpd", "lftp", "swaks", "git", "knotd", "nsd", "nsupdate", "dnsmasq", "openvpn", "ping", "prometheus", "promtool", "sipp", "tshark", "udhcpc", "wg", "wireguard-go"}
 
 func TestMain(m *testing.M) {
 	flag.Parse()

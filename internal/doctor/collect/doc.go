@@ -1,0 +1,3 @@
+// Package collect gathers the facts that package doctor judges: from the kernel, from files, from name servers, and from a
+// gateway that runs or hangs. It changes nothing, and ends in seconds whatever does not answer. It keeps no state.
+package collect
