@@ -33,7 +33,7 @@ var takes = map[string]Role{
 	"GET /v1/drops": Operate, "GET /v1/explain": Operate, "POST /v1/reload": Operate, "POST /v1/bans/add": Operate, "POST /v1/bans/remove": Operate,
 	"POST /v1/lists/refresh": Operate, "POST /v1/sessions/end": Operate,
 
-	"GET /v1/capture": Admin, "GET /v1/capture/drops": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
+	"GET /v1/capture": Admin, "GET /v1/capture/drops": Admin, "GET /v1/goroutines": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
 	"POST /v1/chains/save": Admin, "GET /v1/config": Admin, "GET /v1/config/diff": Admin,
 
 	"GET /v1/stream": Read, "GET /v1/tokens": Admin, "POST /v1/tokens/create": Admin, "POST /v1/tokens/revoke": Admin,

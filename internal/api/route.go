@@ -85,6 +85,7 @@ func Routes() []Route {
 		post("/v1/chains/save", Admin, "Write the chains that were changed to the configuration file.", nil, ChainsSaved{}, doing(Gateway.SaveChains)),
 
 		text("/metrics", Read, "What Prometheus reads.", handler.metrics),
+		text("/v1/goroutines", Admin, "What each goroutine of the daemon does, for reports of faults.", handler.goroutines),
 		text("/v1/openapi.json", Read, "What requests there are: OpenAPI 3.1.", handler.openAPI),
 		text("/healthz", NoRole, "The daemon answers.", handler.healthz),
 		text("/readyz", NoRole, "The gateway serves packets and names; else the status is 503.", handler.readyz),

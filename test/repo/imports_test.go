@@ -70,6 +70,7 @@ var mayImport = map[string][]string{
 	"tenants":    {"config"},
 	// What is wrong, and what of that is whose fault: pure, and what it is told of machine and networks.
 	"doctor":         {},
+	"bugreport":      {"datapath"},
 	"doctor/collect": {"client", "config", "datapath", "doctor", "lab/bench/method", "netdev"},
 	"geodata":        {"guard/geo", "guard/lists"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
@@ -100,7 +101,7 @@ var mayImport = map[string][]string{
 	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
-	"cli":      {"client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
+	"cli":      {"bugreport", "client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/oncpu", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
