@@ -110,6 +110,8 @@ func body(r Route) string {
 		return `{"lists":["a"]}`
 	case TokenRequest:
 		return `{"name":"a","role":"read","seconds":60}`
+	case RollbackRequest:
+		return `{"number":7}`
 	case TokenName:
 		return `{"name":"a"}`
 	}
@@ -123,7 +125,7 @@ func body(r Route) string {
 func full(t *testing.T) *fakeGateway {
 	return &fakeGateway{
 		sessions: []Session{filled[Session](t)}, pool: []Binding{filled[Binding](t)}, hosts: []Host{filled[Host](t)}, chains: []Chain{filled[Chain](t)},
-		bans: []Ban{filled[Ban](t)}, jails: []Jail{filled[Jail](t)}, events: []Sink{filled[Sink](t)}, lists: []List{filled[List](t)}, status: filled[Status](t),
+		bans: []Ban{filled[Ban](t)}, jails: []Jail{filled[Jail](t)}, events: []Sink{filled[Sink](t)}, lists: []List{filled[List](t)}, history: []HistoryEntry{filled[HistoryEntry](t)}, status: filled[Status](t),
 	}
 }
 

@@ -16,6 +16,8 @@ type Caller struct {
 	May  context.Context // ends when it may ask no more; nil: it may for ever
 }
 
+func (c Caller) String() string { return c.Kind + " " + c.Name }
+
 // Identify says who asks. An error is why that is not known, with an HTTP status if it is a failure.
 type Identify func(*http.Request) (Caller, error)
 
@@ -63,7 +65,7 @@ func identified(h http.Handler, who Identify, logger *slog.Logger) http.Handler 
 		}
 		answer := &answered{w, http.StatusOK}
 		h.ServeHTTP(answer, r)
-		logger.Info("command", "request", r.Pattern, "caller", caller.Kind+" "+caller.Name, "status", answer.status)
+		logger.Info("command", "request", r.Pattern, "caller", caller.String(), "status", answer.status)
 	})
 }
 

@@ -45,16 +45,16 @@ func readBody(w http.ResponseWriter, r *http.Request, request any) error {
 }
 
 // doing answers a request that says all by its path, and may expect a generation.
-func doing[A any](act func(Gateway, Expected) (A, error)) endpoint {
+func doing[A any](act func(Gateway, Request) (A, error)) endpoint {
 	return func(h handler, w http.ResponseWriter, r *http.Request, query url.Values) error {
 		if err := wantNone(query); err != nil {
 			return err
 		}
-		expected, err := expected(r)
+		request, err := requestOf(r)
 		if err != nil {
 			return err
 		}
-		done, err := act(h.gateway, expected)
+		done, err := act(h.gateway, request)
 		return changed(w, done, err)
 	}
 }

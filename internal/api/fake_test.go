@@ -31,6 +31,7 @@ type fakeGateway struct {
 	jails    []Jail
 	events   []Sink
 	lists    []List
+	history  []HistoryEntry
 	status   Status
 	told     []Told
 	listened []string // topics, and the last ID
@@ -41,8 +42,18 @@ type fakeGateway struct {
 func (g *fakeGateway) Status() (Status, error)     { return g.status, g.err }
 func (g *fakeGateway) Handover() (Handover, error) { return Handover{Sessions: len(g.sessions)}, g.err }
 
-func (g *fakeGateway) Reload(e Expected) (Reload, error) {
-	return Reload{Generation: 7, Hosts: 2}, g.check(e)
+func (g *fakeGateway) Reload(r ReloadRequest) (Reload, error) {
+	return Reload{Generation: 7, Hosts: 2, Confirm: r.Confirm}, g.check(r.Expected)
+}
+
+func (g *fakeGateway) Confirm(r Request) (Confirmed, error) {
+	return Confirmed{Generation: 7}, g.check(r.Expected)
+}
+
+func (g *fakeGateway) ConfigHistory() ([]HistoryEntry, error) { return g.history, g.err }
+
+func (g *fakeGateway) Rollback(r RollbackRequest) (RolledBack, error) {
+	return RolledBack{Generation: uint32(r.Number)}, g.check(r.Expected)
 }
 
 // check is what goes wrong with a change: generation 7 is in force.
@@ -53,8 +64,8 @@ func (g *fakeGateway) check(e Expected) error {
 	return g.err
 }
 
-func (g *fakeGateway) Config() (Config, error) {
-	return Config{Generation: 7, Files: []ConfigFile{{File: "a.yaml", Text: "a: 1\n"}}}, g.err
+func (g *fakeGateway) Config(number int) (Config, error) {
+	return Config{Generation: uint32(7 + number), Files: []ConfigFile{{File: "a.yaml", Text: "a: 1\n"}}}, g.err
 }
 
 func (g *fakeGateway) ConfigDiff() (ConfigDiff, error) { return ConfigDiff{Generation: 7}, g.err }
@@ -103,8 +114,8 @@ func (g *fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
 	return ChainChange{8, r.Chain, []string{r.Function}}, g.check(r.Expected)
 }
 
-func (g *fakeGateway) SaveChains(e Expected) (ChainsSaved, error) {
-	return ChainsSaved{"a.yaml", []string{"web"}}, g.check(e)
+func (g *fakeGateway) SaveChains(r Request) (ChainsSaved, error) {
+	return ChainsSaved{"a.yaml", []string{"web"}}, g.check(r.Expected)
 }
 
 func (g *fakeGateway) Bans() ([]Ban, error) { return g.bans, g.err }

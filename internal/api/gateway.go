@@ -84,7 +84,7 @@ type ChainCommands interface {
 	RemoveFunction(ChainRequest) (ChainChange, error)
 	MoveFunction(ChainRequest) (ChainChange, error)
 	// SaveChains writes the chains that were changed to the configuration file.
-	SaveChains(Expected) (ChainsSaved, error)
+	SaveChains(Request) (ChainsSaved, error)
 }
 
 // EventCommands are those about events.
@@ -149,6 +149,9 @@ type Status struct {
 	// that no remote address has, ever.
 	SubscribersFull uint64 `json:"subscribers_full"`
 	RemotesFull     uint64 `json:"remotes_full"`
+
+	// Unconfirmed is a reload that is undone unless it is confirmed; nil: there is none.
+	Unconfirmed *Unconfirmed `json:"unconfirmed,omitempty"`
 
 	Web      *Web          `json:"web,omitempty"`   // nil: there are no web addresses
 	Asked    []Asked       `json:"asked,omitempty"` // functions ask
@@ -376,6 +379,7 @@ type Drop struct {
 type Reload struct {
 	Generation uint32 `json:"generation"`
 	Hosts      int    `json:"hosts"`
+	Confirm    int    `json:"confirm,omitempty"` // seconds until it is undone, unless it is confirmed
 	Dropped    int    `json:"dropped,omitempty"` // changes of chains by command that are no more
 }
 

@@ -10,6 +10,17 @@ import (
 // Expected is the generation that a change was made for (If-Match, RFC 9110 §13.1.1); 0: whichever is in force.
 type Expected uint32
 
+// Request is what comes with a request for a change beside its body: what it expects, and who asks, as "user 0".
+type Request struct {
+	Expected Expected `json:"-"`
+	By       string   `json:"-"`
+}
+
+func requestOf(r *http.Request) (Request, error) {
+	e, err := expected(r)
+	return Request{e, callerOf(r.Context()).String()}, err
+}
+
 // Check returns a Stale unless what is expected is in force.
 func (e Expected) Check(now uint32) error {
 	if e != 0 && uint32(e) != now {

@@ -34,7 +34,9 @@ var takes = map[string]Role{
 	"POST /v1/lists/refresh": Operate, "POST /v1/sessions/end": Operate,
 
 	"GET /v1/capture": Admin, "GET /v1/capture/drops": Admin, "GET /v1/goroutines": Admin, "POST /v1/handover": Admin, "POST /v1/chains/insert": Admin, "POST /v1/chains/remove": Admin, "POST /v1/chains/move": Admin,
-	"POST /v1/chains/save": Admin, "GET /v1/config": Admin, "GET /v1/config/diff": Admin,
+	"POST /v1/chains/save": Admin, "GET /v1/config": Admin, "GET /v1/config/diff": Admin, "POST /v1/config/rollback": Admin,
+
+	"GET /v1/config/history": Read, "POST /v1/reload/confirm": Operate,
 
 	"GET /v1/stream": Read, "GET /v1/tokens": Admin, "POST /v1/tokens/create": Admin, "POST /v1/tokens/revoke": Admin,
 	"GET /v1/sessions/summary": Read, "GET /v1/openapi.json": Read, "GET /healthz": NoRole, "GET /readyz": NoRole,

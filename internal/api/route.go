@@ -57,7 +57,9 @@ func Routes() []Route {
 		rows("/v1/pool", "Which service has which address of the pool.", Binding{}, filtered(Gateway.Pool, "address", "service"), filterParameters()...),
 		rows("/v1/hosts", "The hosts inside, and what of them is open.", Host{}, filtered(hosts, "name"), filterParameters()...),
 		rows("/v1/chains", "The chains in force, in the order in which they are sought.", Chain{}, configured(Gateway.Chains, "name")),
-		get("/v1/config", Admin, "The configuration in force, with its secrets.", Config{}, doing(inForce)),
+		get("/v1/config", Admin, "The configuration in force, with its secrets.", Config{}, handler.config,
+			Parameter{Name: "number", Short: "Instead of what is in force, that entry of the history.", Integer: true}),
+		rows("/v1/config/history", "The configurations that came into force, the latest last.", HistoryEntry{}, configured(Gateway.ConfigHistory, "number")),
 		get("/v1/config/diff", Admin, "What a reload would change.", ConfigDiff{}, doing(configDiff)),
 		rows("/v1/bans", "The bans in force.", Ban{}, all(Gateway.Bans, "prefix")),
 		rows("/v1/jails", "The logs that are watched.", Jail{}, configured(Gateway.Jails, "name")),
@@ -71,7 +73,10 @@ func Routes() []Route {
 
 		get("/v1/stream", Read, "What happens, by topics, as it happens: server-sent events.", nil, handler.stream, streamParameters()...).as(Events),
 
-		post("/v1/reload", Operate, "Read the configuration file again and put it into force whole.", nil, Reload{}, doing(Gateway.Reload)),
+		post("/v1/reload", Operate, "Read the configuration file again and put it into force whole.", nil, Reload{}, handler.reload,
+			Parameter{Name: "confirm", Short: "Undo it after so many seconds unless it is confirmed.", Integer: true}),
+		post("/v1/reload/confirm", Operate, "Keep what a reload put into force that is to be confirmed.", nil, Confirmed{}, doing(Gateway.Confirm)),
+		post("/v1/config/rollback", Admin, "Write an earlier configuration to the file and put it into force.", RollbackRequest{}, RolledBack{}, handler.rollback),
 		post("/v1/handover", Admin, "Have the version that is installed now take over, with all sessions.", nil, Handover{}, doing(handover)),
 		post("/v1/bans/add", Operate, "Ban prefixes: all of them or, with an error, none.", BanRequest{}, BanChange{}, changing(validBan, Gateway.AddBans)),
 		post("/v1/bans/remove", Operate, "End bans.", BanRequest{}, BanChange{}, changing(validBan, Gateway.RemoveBans)),

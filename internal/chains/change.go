@@ -64,12 +64,12 @@ func (s *Service) change(r api.ChainRequest, edit func(*config.Document) (*confi
 
 // SaveChains writes the functions of the chains that commands changed. The file may have changed since it was read, but
 // not in the functions that are to be written.
-func (s *Service) SaveChains(expected api.Expected) (api.ChainsSaved, error) {
+func (s *Service) SaveChains(r api.Request) (api.ChainsSaved, error) {
 	s.options.Changing.Lock()
 	defer s.options.Changing.Unlock()
 	v := s.options.InForce()
 	done := api.ChainsSaved{Config: s.options.File, Chains: []string{}}
-	if err := expected.Check(v.Generation); err != nil {
+	if err := r.Expected.Check(v.Generation); err != nil {
 		return done, err
 	}
 	file, err := config.Read(s.options.File)
@@ -96,7 +96,7 @@ func (s *Service) SaveChains(expected api.Expected) (api.ChainsSaved, error) {
 	if err := next.Save(); err != nil {
 		return done, err
 	}
-	s.options.SetSaved(v.Document.Config.Chains)
+	s.options.SetSaved(r.By)
 	s.options.Log.Info("chains saved", "chains", done.Chains, "file", s.options.File)
 	return done, nil
 }

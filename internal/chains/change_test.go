@@ -16,7 +16,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/ruleset"
-	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 const (
@@ -82,9 +81,9 @@ func newGateway(t *testing.T) *gateway {
 			}
 			return g.refuses
 		},
-		SetSaved: func(saved []settings.Chain) {
+		SetSaved: func(string) {
 			g.changes("what is saved")
-			g.now.Saved = saved
+			g.now.Saved = g.now.Document.Config.Chains
 		},
 		Counts: func() ([]datapath.Count, error) { return g.counts, nil },
 		Events: g, Log: slog.New(slog.DiscardHandler),
@@ -207,14 +206,14 @@ func TestLost(t *testing.T) {
 func TestSave(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	if saved, err := g.SaveChains(0); err != nil || len(saved.Chains) != 0 {
+	if saved, err := g.SaveChains(api.Request{}); err != nil || len(saved.Chains) != 0 {
 		t.Errorf("with nothing to save: %+v, %v", saved, err)
 	}
 	g.mustChange(g.RemoveFunction, api.ChainRequest{Chain: "web", Function: "filter"}, "late")
 	g.mustChange(g.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [{port: 25, protocol: tcp}]}"}, "filter")
 	more := strings.Replace(withChains, "    services:", "    # Its services.\n    services:", 1) + "timeouts: {udp: 200s}\n"
 	g.write(more)
-	saved, err := g.SaveChains(0)
+	saved, err := g.SaveChains(api.Request{})
 	if err != nil || !slices.Equal(saved.Chains, []string{"web", "out"}) || g.changed() != "[]" {
 		t.Fatalf("saved %+v, %v, and changed is %s", saved, err, g.changed())
 	}
@@ -236,7 +235,7 @@ func TestSavingIsRefused(t *testing.T) {
 		"nonsense": ":1: want a mapping",
 	} {
 		g.write(file)
-		if _, err := g.SaveChains(0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := g.SaveChains(api.Request{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if g.file() != file || g.changed() != "[{web [removed filter]}]" {
@@ -244,7 +243,7 @@ func TestSavingIsRefused(t *testing.T) {
 		}
 	}
 	g.must(os.Remove(g.path))
-	if saved, err := g.SaveChains(0); !errors.Is(err, os.ErrNotExist) {
+	if saved, err := g.SaveChains(api.Request{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is gone: %+v, %v", saved, err)
 	}
 }

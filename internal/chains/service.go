@@ -28,9 +28,9 @@ type Options struct {
 	Changing sync.Locker // held while another configuration comes into force
 	InForce  func() InForce
 	// Put puts a document into force, as a reload would. Under Changing, and so is SetSaved, which says that the file has
-	// these chains.
+	// the chains in force, by whose request.
 	Put      func(*config.Document) error
-	SetSaved func([]settings.Chain)
+	SetSaved func(by string)
 	// Counts is what functions did, by number.
 	Counts func() ([]datapath.Count, error)
 	Events interface{ Emit(event.Event) }

@@ -21,16 +21,21 @@ changed in chains. With -c FILE it is that of a file, and takes no gateway.
 
 With --effective the defaults are filled in, all values are written as in the
 reference, and comments are left out. What the machine decides, such as the
-outbound address where none is given, stays out.`,
+outbound address where none is given, stays out.
+
+With --number it is an earlier one, of "realmgate config history".`,
 		Example: `  realmgate config show
   realmgate config show --effective -c /etc/realmgate.yaml`,
 		Args: cobra.NoArgs,
 	}
 	var file string
 	command.Flags().StringVarP(&file, "config", "c", "", "show what this `FILE` says instead")
+	var number numberFlag
+	command.Flags().Var(&number, "number", "show this `NUMBER` of the history instead")
+	command.MarkFlagsMutuallyExclusive("config", "number")
 	effective := command.Flags().Bool("effective", false, "with all defaults, and without comments")
 	command.RunE = does(func(ctx context.Context) error {
-		text, full, err := a.configTexts(ctx, file)
+		text, full, err := a.configTexts(ctx, file, int(number))
 		if err != nil {
 			return err
 		}
@@ -43,10 +48,10 @@ outbound address where none is given, stays out.`,
 	return command
 }
 
-// configTexts are those of a file, or of the gateway where there is none.
-func (a *app) configTexts(ctx context.Context, file string) (text, effective string, err error) {
+// configTexts are those of a file, or of the gateway where there is none: in force, or of a number of its history.
+func (a *app) configTexts(ctx context.Context, file string, number int) (text, effective string, err error) {
 	if file == "" {
-		c, err := a.client().ConfigEditor().Show(ctx)
+		c, err := a.client().ConfigEditor().Show(ctx, number)
 		return joined(c.Files), c.Effective, err
 	}
 	d, err := config.Read(file)
@@ -54,7 +59,9 @@ func (a *app) configTexts(ctx context.Context, file string) (text, effective str
 		return "", "", err
 	}
 	var files []client.ConfigFile
-	d.EachText(func(file, text string) { files = append(files, client.ConfigFile{File: file, Text: text}) })
+	for _, f := range d.Files() {
+		files = append(files, client.ConfigFile{File: f.Path, Text: string(f.Text)})
+	}
 	full, err := d.Effective()
 	return joined(files), string(full), err
 }

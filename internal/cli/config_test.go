@@ -7,7 +7,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/client"
 )
+
+var formerly = []client.HistoryEntry{
+	{Number: 41, Since: started, By: "gateway", How: api.HowStart, Generation: 1},
+	{Number: 42, Since: started.Add(time.Hour), By: "user 1000", How: api.HowConfirm, Generation: 2},
+	{
+		Number: 43, Since: started.Add(2 * time.Hour), By: "gateway", How: api.HowUnconfirmed, To: 41, Generation: 3,
+		Kept: []string{"/etc/realmgate.yaml.kept-20260301T140000Z"},
+	},
+	{Number: 44, Since: started.Add(3 * time.Hour), By: "token ann", How: api.HowRollback, To: 42, Generation: 4},
+	{Number: 45, Since: started.Add(26 * time.Hour), By: "user 0", How: api.HowSave, Generation: 6},
+}
 
 // fmt -w writes what fmt prints, and what is in canonical form is not written again.
 func TestConfigFormatWrites(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ type fakeDaemon struct {
 	packets   []client.Packet // the same
 	config    client.Config
 	diff      client.ConfigDiff
+	history   []client.HistoryEntry
 	refusal   string      // what every request gets when set
 	breaks    bool        // streams end with an error line
 	handed    atomic.Bool // over: another answers
@@ -144,8 +146,15 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/handover":
 		d.handed.Store(true)
 		write(w, client.Handover{Sessions: len(d.sessions)})
+	case "/v1/config/history":
+		stream(w, d.history)
+	case "/v1/config/rollback":
+		write(w, client.RolledBack{Generation: 9, Hosts: 2, Kept: []string{"/etc/realmgate.yaml.kept-20260302T140700Z"}})
+	case "/v1/reload/confirm":
+		write(w, client.Confirmed{Generation: 8})
 	case "/v1/reload":
-		write(w, client.Reload{Generation: 8, Hosts: 1, Dropped: len(d.status.ChangedChains)})
+		seconds, _ := strconv.Atoi(r.URL.Query().Get("confirm"))
+		write(w, client.Reload{Generation: 8, Hosts: 1, Confirm: seconds, Dropped: len(d.status.ChangedChains)})
 	case "/v1/sessions":
 		stream(w, d.sessions)
 		if d.next != "" {
@@ -215,6 +224,7 @@ var started = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func populated() *fakeDaemon {
 	endpoint, address := netip.MustParseAddrPort, netip.MustParseAddr
 	return &fakeDaemon{
+		history: formerly,
 		bans: []client.Ban{
 			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Since: started, Exempt: "in part: the allowlist has it: set friends"},
 			{Prefix: netip.MustParsePrefix("2001:db8::/64"), Since: started, Reason: "manual"},
@@ -297,7 +307,7 @@ func populated() *fakeDaemon {
 		},
 		status: client.Status{
 			Instance: "default", Version: "v0.1.0", PID: 4711, Config: "/etc/realmgate.yaml", Started: started,
-			Adopted: true, Generation: 3,
+			Adopted: true, Generation: 3, Unconfirmed: &client.Unconfirmed{Generation: 3, Since: started, By: "user 1000", Seconds: 95, Back: 42},
 			Outbound: []client.Outbound{
 				{Address: netip.MustParseAddr("198.18.0.2"), State: "live", Hosts: 1}, {Address: netip.MustParseAddr("198.18.0.9"), State: "draining"},
 			},

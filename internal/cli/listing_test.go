@@ -80,6 +80,12 @@ func TestOutput(t *testing.T) {
 		"config-fmt":            {empty, "config fmt testdata/untidy.yaml"},
 		"reload":                {populated(), "reload"},
 		"reload-empty":          {empty, "reload"},
+		"reload-confirm":        {populated(), "reload --confirm 2m"},
+		"confirm":               {populated(), "confirm"},
+		"config-history":        {populated(), "config history"},
+		"config-history-json":   {populated(), "config history -o json"},
+		"config-history-empty":  {empty, "config history"},
+		"config-rollback":       {populated(), "config rollback 42"},
 
 		"ban-add":          {populated(), "ban add 203.0.113.7 198.51.100.0/24 --for 1h"},
 		"ban-remove":       {populated(), "ban remove 203.0.113.7"},

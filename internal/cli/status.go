@@ -64,6 +64,9 @@ func statusHead(s client.Status, now time.Time) string {
 		}
 		text += fmt.Sprintf("- chain %s: %s\n", plain(c.Chain), plain(strings.Join(c.Changes, ", ")))
 	}
+	if u := s.Unconfirmed; u != nil {
+		text += fmt.Sprintf("A reload by %s is undone in %s, unless this follows: realmgate confirm\n", plain(u.By), span(u.Seconds))
+	}
 	return text
 }
 

@@ -25,8 +25,8 @@ func (g fakeGateway) ServeMetrics(http.ResponseWriter, *http.Request) {}
 
 func (g fakeGateway) Handover() (Handover, error) { return Handover{Sessions: 3}, g.err }
 
-func (g fakeGateway) Reload(api.Expected) (Reload, error) {
-	return Reload{Generation: 7, Hosts: 2}, g.err
+func (g fakeGateway) Reload(r api.ReloadRequest) (Reload, error) {
+	return Reload{Generation: 7, Hosts: 2, Confirm: r.Confirm}, g.err
 }
 
 func (g fakeGateway) Pool(f Filter) ([]Binding, error) {
@@ -63,7 +63,7 @@ func (g fakeGateway) MoveFunction(r ChainRequest) (ChainChange, error) {
 	return ChainChange{Generation: uint32(*r.Priority), Chain: r.Chain, Functions: []string{r.Function}}, g.err
 }
 
-func (g fakeGateway) SaveChains(api.Expected) (ChainsSaved, error) {
+func (g fakeGateway) SaveChains(api.Request) (ChainsSaved, error) {
 	return ChainsSaved{Config: "a.yaml", Chains: []string{"web"}}, g.err
 }
 

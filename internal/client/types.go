@@ -46,6 +46,14 @@ type (
 	ListChange = api.ListChange
 	// Config is the configuration in force.
 	Config = api.Config
+	// Unconfirmed is a reload that waits to be confirmed.
+	Unconfirmed = api.Unconfirmed
+	// Confirmed says what stays in force.
+	Confirmed = api.Confirmed
+	// HistoryEntry is a configuration that came into force.
+	HistoryEntry = api.HistoryEntry
+	// RolledBack says what came back.
+	RolledBack = api.RolledBack
 	// ConfigFile is one of its files.
 	ConfigFile = api.ConfigFile
 	// ConfigDiff is what would be another after a reload.
@@ -101,6 +109,17 @@ type (
 	// Outbound is an outbound address.
 	Outbound = api.Outbound
 )
+
+// How a configuration came into force: HistoryEntry.How.
+const (
+	HowConfirm     = api.HowConfirm
+	HowRollback    = api.HowRollback
+	HowUnconfirmed = api.HowUnconfirmed
+	HowSave        = api.HowSave
+)
+
+// MostConfirm is how many seconds a reload may wait to be confirmed.
+const MostConfirm = api.MostConfirm
 
 // MostSnap is how much of a packet can be captured, in bytes.
 const MostSnap = api.MostSnap

@@ -9,13 +9,6 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// EachText calls each for the files that the document was read from, and what they say.
-func (d *Document) EachText(each func(file, text string)) {
-	for _, s := range d.sources() {
-		each(s.file, string(s.text))
-	}
-}
-
 // Effective is the text of a document with the values of all keys that it does not give, and without comments. Where a key has
 // no fixed default and nothing is known, as of the machine's addresses, it stays out.
 func (d *Document) Effective() ([]byte, error) {

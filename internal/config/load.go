@@ -15,19 +15,27 @@ const maxFile = 16 << 20
 // Read reads and validates the file at path with those of the folder beside it, and keeps their texts. The error is schema.Errors
 // when the files could be read and are not valid.
 func Read(path string) (*Document, error) {
-	files, err := filesOf(path)
+	sources, err := readSources(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	return newDocument(sources, nil)
+}
+
+func readSources(path string) ([]source, error) {
+	files, err := filesOf(path)
+	if err != nil {
+		return nil, err
 	}
 	sources := make([]source, len(files))
 	for i, file := range files {
 		text, err := readFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the configuration: %w", err)
+			return nil, err
 		}
 		sources[i] = source{file, text}
 	}
-	return newDocument(sources, nil)
+	return sources, nil
 }
 
 // readFile reads one that is larger than allowed only so far that this shows.

@@ -31,20 +31,30 @@ func Replace(file string, text []byte) error {
 	return nil
 }
 
-func replaceFile(path string, data []byte) (err error) {
-	if path, err = filepath.EvalSymlinks(path); err != nil { // the file that a link leads to
-		return err
-	}
-	old, err := os.Stat(path)
+func replaceFile(path string, data []byte) error {
+	path, err := filepath.EvalSymlinks(path) // the file that a link leads to
 	if err != nil {
 		return err
 	}
+	next, err := stage(path, path, data)
+	if err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
+
+// stage writes what is to take the name of path, with owner and mode of a file that is there, and returns where.
+func stage(path, like string, data []byte) (_ string, err error) {
+	old, err := os.Stat(like)
+	if err != nil {
+		return "", err
+	}
 	if !old.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a file that can be written anew", path)
+		return "", fmt.Errorf("%s is not a file that can be written anew", like)
 	}
 	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() {
 		if err != nil {
@@ -54,8 +64,6 @@ func replaceFile(path string, data []byte) (err error) {
 	_, err = next.Write(data)
 	owner := old.Sys().(*syscall.Stat_t)
 	// The owner first: a change of it may take bits of the mode away.
-	if err = errors.Join(err, next.Chown(int(owner.Uid), int(owner.Gid)), next.Chmod(old.Mode()), next.Sync(), next.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), path)
+	err = errors.Join(err, next.Chown(int(owner.Uid), int(owner.Gid)), next.Chmod(old.Mode()), next.Sync(), next.Close())
+	return next.Name(), err
 }

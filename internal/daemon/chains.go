@@ -8,7 +8,6 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/nf"
 	"github.com/realmgate/realmgate/internal/ruleset"
-	"github.com/realmgate/realmgate/internal/ruleset/settings"
 )
 
 // rules are what a view has to compile.
@@ -56,10 +55,11 @@ func (g kernelServices) newChains() *chains.Service {
 			old := g.view.Load()
 			return g.services.Apply(old.next(wanted{document: d, outbound: g.outbound.Addresses(), lists: old.lists}))
 		},
-		SetSaved: func(saved []settings.Chain) {
+		SetSaved: func(by string) {
 			now := *g.view.Load() // others read the one in force
-			now.saved = saved
+			now.filed = now.document
 			g.view.Store(&now)
+			g.reload.Saved(by)
 		},
 		Counts: func() ([]datapath.Count, error) { return g.data.Counts() },
 		Events: &g.events, Log: g.log,
@@ -67,5 +67,5 @@ func (g kernelServices) newChains() *chains.Service {
 }
 
 func (v *view) chains() chains.InForce {
-	return chains.InForce{Document: v.document, Saved: v.saved, Generation: v.generation, Numbers: v.numbers, Backends: v.backends.Backends}
+	return chains.InForce{Document: v.document, Saved: v.filed.Config.Chains, Generation: v.generation, Numbers: v.numbers, Backends: v.backends.Backends}
 }

@@ -62,7 +62,7 @@ func TestChainChanges(t *testing.T) {
 	reload := func(want int) {
 		t.Helper()
 		var done api.Reload
-		if err := r.namespace.Do(func() (err error) { done, err = r.reload.Reload(0); return err }); err != nil || done.Dropped != want || r.changed() != "[]" {
+		if err := r.namespace.Do(func() (err error) { done, err = r.reload.Reload(api.ReloadRequest{}); return err }); err != nil || done.Dropped != want || r.changed() != "[]" {
 			t.Errorf("a reload dropped %d changes, want %d (%s): %v", done.Dropped, want, r.changed(), err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestChainChanges(t *testing.T) {
 	if got := r.changed(); got != "[{web [removed late moved filter]}]" {
 		t.Error(got)
 	}
-	if saved, err := r.SaveChains(0); err != nil || !slices.Equal(saved.Chains, []string{"web"}) || r.changed() != "[]" {
+	if saved, err := r.SaveChains(api.Request{}); err != nil || !slices.Equal(saved.Chains, []string{"web"}) || r.changed() != "[]" {
 		t.Errorf("saved %+v, %v, and changed is %s", saved, err, r.changed())
 	}
 	r.mustChange(r.InsertFunction, api.ChainRequest{Chain: "out", Function: "{use: filter, deny: [{port: 25, protocol: tcp}]}"}, "filter")

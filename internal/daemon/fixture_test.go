@@ -228,7 +228,7 @@ func (b *rig) reloadWith(text string) error {
 		b.t.Fatal(err)
 	}
 	return b.namespace.Do(func() error {
-		_, err := b.reload.Reload(0)
+		_, err := b.reload.Reload(api.ReloadRequest{})
 		return err
 	})
 }

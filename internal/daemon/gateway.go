@@ -35,7 +35,6 @@ import (
 	"github.com/realmgate/realmgate/internal/plane"
 	"github.com/realmgate/realmgate/internal/reload"
 	"github.com/realmgate/realmgate/internal/ruleset"
-	"github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/store"
 	"github.com/realmgate/realmgate/internal/stream"
 	"github.com/realmgate/realmgate/internal/systemd"
@@ -111,7 +110,7 @@ func newDaemon(o Options) *Daemon {
 type view struct {
 	config     *config.Config
 	document   *config.Document // what config was read from, with what commands changed
-	saved      []settings.Chain // config.Chains as the file has them
+	filed      *config.Document // as the file has it
 	realm      *realm.Realm
 	numbers    ruleset.Numbers // of functions
 	geofences  geo.Geofences   // as they were read: by a start or a reload
@@ -138,6 +137,7 @@ type draft struct {
 type wanted struct {
 	document *config.Document
 	read     bool
+	filed    *config.Document // what the file has of it; nil: all
 	outbound []netip.Addr
 	lists    lists.Contents
 }
@@ -155,7 +155,7 @@ func newView(d *config.Document, addresses []netip.Addr, past func(netip.Addr) b
 	if err != nil {
 		return nil, err
 	}
-	v := &view{config: c, document: d, saved: c.Chains, realm: r, lists: lists, outbound: addresses}
+	v := &view{config: c, document: d, filed: d, realm: r, lists: lists, outbound: addresses}
 	if v.numbers, err = ruleset.NewNumbers(c); err != nil {
 		return nil, err
 	}

@@ -13,17 +13,24 @@ import (
 )
 
 func (g *Daemon) newReload() *reload.Service {
-	next := func(d *config.Document) *draft { return g.view.Load().next(wanted{document: d, read: true}) }
+	next := func(d, filed *config.Document) *draft {
+		return g.view.Load().next(wanted{document: d, read: true, filed: filed})
+	}
 	return reload.New(reload.Options{
-		File: g.options.ConfigFile, Changing: &g.changing, Events: &g.events, Log: g.log,
-		InForce:   func() (*config.Document, uint32) { v := g.view.Load(); return v.document, v.generation },
-		Immutable: func(d *config.Document) []string { return g.services.Immutable(next(d)) },
-		Put:       func(d *config.Document) error { return g.services.Apply(next(d)) },
+		File: g.options.ConfigFile, State: unconfirmedPath(g.options.Instance), Changing: &g.changing, Hangups: g.hangups, Events: &g.events, Log: g.log,
+		InForce: func() reload.InForce {
+			v := g.view.Load()
+			return reload.InForce{Document: v.document, Filed: v.filed, Generation: v.generation}
+		},
+		Immutable: func(d *config.Document) []string { return g.services.Immutable(next(d, d)) },
+		Put:       func(d, filed *config.Document) error { return g.services.Apply(next(d, filed)) },
 		Lost:      func(c *config.Config) int { return g.view.Load().chains().Lost(c) },
 		Sessions:  func(visit func(api.Session) bool) error { return g.commands().Sessions(api.Filter{}, 0, visit) },
 		Failed:    g.metrics.ReloadFailed,
 	})
 }
+
+func (g *Daemon) openReload(*draft) (change, error) { return g.reload.Open(g.store) }
 
 // changed are the keys that are not the same, by their names.
 func changed(same map[string]bool) (keys []string) {
@@ -66,7 +73,9 @@ func (d *draft) make(past func(netip.Addr) bool) (err error) {
 		return err
 	}
 	if !d.wanted.read {
-		v.saved = d.before.saved
+		v.filed = d.before.filed
+	} else if d.wanted.filed != nil {
+		v.filed = d.wanted.filed
 	}
 	*d.view = *v
 	return nil

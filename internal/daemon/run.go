@@ -12,13 +12,14 @@ import (
 	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/outbound"
+	"github.com/realmgate/realmgate/internal/reload"
 	"github.com/realmgate/realmgate/internal/store"
 )
 
 // Run starts the gateway, serves until ctx ends, and stops it. SIGHUP reloads.
 // An error says what could not be started; everything begun is then undone. Where the gateway hands over it does not return.
 func Run(ctx context.Context, options Options) (err error) {
-	d, err := config.Read(options.ConfigFile)
+	d, err := reload.Read(options.ConfigFile, unconfirmedPath(options.Instance))
 	if err != nil {
 		return err
 	}
@@ -69,16 +70,4 @@ func (g *Daemon) start(d *config.Document) error {
 // runControl serves the control socket.
 func (g *Daemon) runControl(ctx context.Context) error {
 	return api.Serve(ctx, g.control, g.commands(), g.access.Now, g.log)
-}
-
-// runHangups reloads at each.
-func (g *Daemon) runHangups(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-g.hangups:
-			_, _ = g.reload.Reload(0) // which logs what is wrong
-		}
-	}
 }

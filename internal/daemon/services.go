@@ -28,13 +28,14 @@ type (
 func (g *Daemon) newServices() serviceList {
 	kernel, guard, names, machine := kernelServices{g}, guardServices{g}, nameServices{g}, machineServices{g}
 	return serviceList{
-		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration, Run: endless(g.runHangups)},
+		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration},
 		{Name: "systemd", Open: noChange, Prepare: machine.prepareSystemd, Run: g.systemd.Run},
 		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
 		{Name: "geofences", Prepare: guard.prepareGeofences},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
 		{Name: "data plane", Immutable: immutableTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},
 		{Name: "store", Open: names.openStore, Stop: names.closeStore},
+		{Name: "reloads", Open: g.openReload, Run: g.reload.Run, Report: g.reload.Report, Stop: g.reload.Stop},
 		{Name: "access", Open: machine.openAccess, Prepare: machine.prepareAccess, Run: g.access.Run, Stop: g.access.Stop},
 		{Name: "web hosts", Open: names.openWebHosts, Prepare: names.prepareWebHosts, Run: g.webHosts.Run, Report: g.webHosts.Report},
 		{Name: "web rest", Open: names.openWebRest, Prepare: names.prepareWebRest},

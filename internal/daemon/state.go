@@ -11,6 +11,10 @@ const stateDirectory = "/var/lib/realmgate"
 
 func statePath(instance string) string { return filepath.Join(stateDirectory, instance+".db") }
 
+func unconfirmedPath(instance string) string {
+	return filepath.Join(stateDirectory, instance+".unconfirmed.json")
+}
+
 func (g nameServices) openStore(*draft) (_ change, err error) {
 	g.store, err = openStore(g.options.Instance)
 	return change{}, err

@@ -11,12 +11,13 @@ import (
 
 // ConfigDiff implements api.ConfigCommands. Changes do not wait for it: it tells of what was in force when it began.
 func (s *Service) ConfigDiff() (api.ConfigDiff, error) {
-	was, generation := s.options.InForce()
+	now := s.options.InForce()
+	was := now.Document
 	is, err := config.Read(s.options.File)
 	if err != nil {
 		return api.ConfigDiff{}, err
 	}
-	done := api.ConfigDiff{Generation: generation, File: s.options.File, Restart: s.options.Immutable(is)}
+	done := api.ConfigDiff{Generation: now.Generation, File: s.options.File, Restart: s.options.Immutable(is)}
 	for _, d := range config.Differences(was, is) {
 		done.Differences = append(done.Differences, api.Difference(d))
 	}

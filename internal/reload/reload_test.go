@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -35,29 +35,69 @@ hosts:
 // gateway has a configuration in force, and a file.
 type gateway struct {
 	*Service
-	t          *testing.T
-	path       string
-	inForce    *config.Document
-	generation uint32
-	immutable  []string
-	refuses    error
-	sessions   []api.Session
-	told       []string
-	failed     int // reloads
+	t         *testing.T
+	path      string
+	state     string // file of what comes back
+	store     memory
+	changing  lock
+	now       InForce
+	immutable []string
+	refuses   error
+	sessions  []api.Session
+	told      []string
+	failed    int // reloads
+}
+
+// lock is one for which waiting lets the clock of synctest go on.
+type lock chan struct{}
+
+func (l lock) Lock()   { l <- struct{}{} }
+func (l lock) Unlock() { <-l }
+
+// memory is a store.
+type memory map[string][]byte
+
+func (m memory) Change(_ string, put map[string][]byte, remove []string) error {
+	maps.Copy(m, put)
+	for _, key := range remove {
+		delete(m, key)
+	}
+	return nil
+}
+
+func (m memory) Each(_ string, visit func(string, []byte) error) error {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if err := visit(key, m[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
-	g := &gateway{t: t, path: filepath.Join(t.TempDir(), "realmgate.yaml"), generation: 1}
+	folder := t.TempDir()
+	g := &gateway{t: t, path: filepath.Join(folder, "realmgate.yaml"), state: filepath.Join(folder, "state", "a.json"), store: memory{}, changing: make(lock, 1)}
+	g.write(text)
+	g.start()
+	return g
+}
+
+// start is that of another process, after whatever has become of the one before.
+func (g *gateway) start() {
+	g.t.Helper()
+	d, err := Read(g.path, g.state)
+	g.must(err)
+	g.now = InForce{Document: d, Filed: d, Generation: g.now.Generation + 1}
 	g.Service = New(Options{
 		Failed: func() { g.failed++ },
-		File:   g.path, Changing: new(sync.Mutex), Events: g, Log: slog.New(slog.DiscardHandler),
-		InForce:   func() (*config.Document, uint32) { return g.inForce, g.generation },
+		File:   g.path, State: g.state, Changing: g.changing, Events: g, Log: slog.New(slog.DiscardHandler),
+		InForce:   func() InForce { return g.now },
 		Immutable: func(*config.Document) []string { return g.immutable },
 		Lost:      func(*config.Config) int { return 3 },
-		Put: func(d *config.Document) error {
+		Put: func(d, filed *config.Document) error {
 			if g.refuses == nil {
-				g.inForce, g.generation = d, g.generation+1
+				g.now = InForce{d, filed, g.now.Generation + 1}
 			}
 			return g.refuses
 		},
@@ -70,17 +110,23 @@ func newGateway(t *testing.T) *gateway {
 			return nil
 		},
 	})
-	g.write(text)
-	d, err := config.Read(g.path)
+	change, err := g.Open(g.store)
 	g.must(err)
-	g.inForce = d
-	return g
+	change.Settle()
 }
 
 // Emit notes an event.
 func (g *gateway) Emit(e event.Event) {
-	r, _ := e.(event.Reload)
-	g.told = append(g.told, fmt.Sprintf("%s %d %t", e.Kind(), r.Generation, r.Error != ""))
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	switch e := e.(type) {
+	case event.Reload:
+		g.told = append(g.told, fmt.Sprintf("%s %d %t", e.Kind(), e.Generation, e.Error != ""))
+	case event.RolledBack:
+		g.told = append(g.told, fmt.Sprintf("%s %d to %d, %t %t", e.Kind(), e.Generation, e.To, e.Unconfirmed, e.Error != ""))
+	default:
+		g.told = append(g.told, e.Kind().String())
+	}
 }
 
 func (g *gateway) must(err error) {
@@ -98,11 +144,11 @@ func (g *gateway) write(text string) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	done, err := g.Reload(0)
+	done, err := g.Reload(api.ReloadRequest{})
 	if want := (api.Reload{Generation: 2, Hosts: 1, Dropped: 3}); err != nil || done != want {
 		t.Errorf("%+v, %v, want %+v", done, err, want)
 	}
-	if done, err := g.Reload(1); !errors.As(err, new(api.Stale)) || done != (api.Reload{}) || g.generation != 2 {
+	if done, err := g.Reload(api.ReloadRequest{Request: api.Request{Expected: 1}}); !errors.As(err, new(api.Stale)) || done != (api.Reload{}) || g.now.Generation != 2 {
 		t.Errorf("a reload made for a generation that is over: %+v, %v", done, err)
 	}
 	for name, c := range map[string]struct {
@@ -117,8 +163,8 @@ func TestReload(t *testing.T) {
 	} {
 		g.write(c.file)
 		g.immutable, g.refuses = c.immutable, c.refuses
-		before := g.inForce
-		if done, err := g.Reload(0); err == nil || !strings.Contains(err.Error(), c.want) || done != (api.Reload{}) || g.inForce != before {
+		before := g.now.Document
+		if done, err := g.Reload(api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), c.want) || done != (api.Reload{}) || g.now.Document != before {
 			t.Errorf("%s: %+v, %v, want %q", name, done, err, c.want)
 		}
 	}
@@ -138,14 +184,14 @@ func TestReloadOfSeveralFiles(t *testing.T) {
 	if d, err := g.ConfigDiff(); err != nil || len(d.Differences) != 1 || d.Differences[0].Is != "hostb.foo.example." {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if done, err := g.Reload(0); err != nil || done.Hosts != 2 {
+	if done, err := g.Reload(api.ReloadRequest{}); err != nil || done.Hosts != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if c, err := g.Config(); err != nil || len(c.Files) != 2 || c.Files[1] != (api.ConfigFile{File: more, Text: shop}) {
+	if c, err := g.Config(0); err != nil || len(c.Files) != 2 || c.Files[1] != (api.ConfigFile{File: more, Text: shop}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	g.must(os.WriteFile(more, []byte("capacity: 2000\nhosts: 1\n"), 0o600))
-	if _, err := g.Reload(0); err == nil || !strings.HasPrefix(err.Error(), more+":2: hosts: duplicate key, first given at line 5 of "+g.path) {
+	if _, err := g.Reload(api.ReloadRequest{}); err == nil || !strings.HasPrefix(err.Error(), more+":2: hosts: duplicate key, first given at line 5 of "+g.path) {
 		t.Errorf("%v", err)
 	}
 }
@@ -155,7 +201,7 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.write("nonsense")
-	c, err := g.Config()
+	c, err := g.Config(0)
 	if err != nil || c.Generation != 1 || !slices.Equal(c.Files, []api.ConfigFile{{File: g.path, Text: text}}) || !strings.Contains(c.Effective, "  rest: 730s\n") || strings.Contains(c.Effective, "#") {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -241,7 +287,7 @@ func TestConfigDiff(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(d.Services, c.want) || !slices.Equal(keys, c.keys) || !slices.Equal(d.Restart, g.immutable) {
 			t.Errorf("%s: %v\n got %+v, keys %q\nwant %+v, keys %q", c.name, err, d.Services, keys, c.want, c.keys)
 		}
-		if g.generation != 1 || len(g.told) > 0 {
+		if g.now.Generation != 1 || len(g.told) > 0 {
 			t.Errorf("%s: something was changed, %q", c.name, g.told)
 		}
 	}

@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 	"names/server":     {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
 	"ruleset":          {"config", "datapath", "model", "nf", "nf/match", "ruleset/settings"},
-	"reload":           {"api", "config", "events/event", "model"},
+	"reload":           {"api", "config", "events/event", "lifecycle", "model"},
 	"chains":           {"api", "config", "datapath", "events/event", "metrics/metric", "model", "ruleset", "ruleset/settings"},
 	"names/shared":     {"config", "datapath", "model", "registry", "ruleset"},
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},

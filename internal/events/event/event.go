@@ -22,6 +22,8 @@ func All() []Event {
 		Start{},
 		Stop{},
 		Reload{},
+		Confirmed{},
+		RolledBack{},
 		Ban{},
 		Unban{},
 		ListFailed{},
@@ -82,11 +84,32 @@ func (Stop) Kind() Kind { return "stop" }
 // Reload is a configuration that was put into force, or refused.
 type Reload struct {
 	Generation uint32 `json:"generation,omitempty"` // that is in force now; left out where refused
+	Confirm    int    `json:"confirm,omitempty"`    // seconds after which it is undone, unless it is confirmed
 	Error      string `json:"error,omitempty"`      // why it was refused and changed nothing
 }
 
 // Kind implements Event.
 func (Reload) Kind() Kind { return "reload" }
+
+// Confirmed is a reload that was confirmed in time.
+type Confirmed struct {
+	Generation uint32 `json:"generation"` // that is in force
+}
+
+// Kind implements Event.
+func (Confirmed) Kind() Kind { return "reload_confirmed" }
+
+// RolledBack is an earlier configuration that came back, or should have.
+type RolledBack struct {
+	Generation  uint32   `json:"generation,omitempty"`  // that is in force now; left out: it is not yet
+	To          int      `json:"to,omitempty"`          // its number in the history; left out: it is not there
+	Unconfirmed bool     `json:"unconfirmed,omitempty"` // by itself, as nobody had confirmed a reload
+	Kept        []string `json:"kept,omitempty"`        // files with what was replaced
+	Error       string   `json:"error,omitempty"`       // what went wrong with it
+}
+
+// Kind implements Event.
+func (RolledBack) Kind() Kind { return "rolled_back" }
 
 // Ban is prefixes that were banned at once.
 type Ban struct {
