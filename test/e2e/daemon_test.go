@@ -70,6 +70,7 @@ func (d *daemon) removeTraces() {
 	_ = os.Remove("/run/realmgate/" + d.instance + ".lock")
 	_ = os.Remove(client.SocketPath(d.instance))
 	_ = os.Remove("/var/lib/realmgate/" + d.instance + ".db")
+	_ = os.Remove("/var/lib/realmgate/" + d.instance + ".unconfirmed.json")
 	_ = os.RemoveAll("/var/lib/realmgate/" + d.instance + ".lists")
 }
 
