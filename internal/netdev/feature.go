@@ -62,8 +62,12 @@ func XDPFeatures(ifindex int) (features Features, known bool, err error) {
 		return 0, false, fmt.Errorf("ask for the XDP features of interface %d: %w", ifindex, err)
 	}
 	for _, message := range messages {
-		for a := range nl.ParseAttributes(message[nl.SizeofGenlmsg:]) {
-			if a.Type&nl.NLA_TYPE_MASK == netdevXDPFeatures && len(a.Value) >= 8 {
+		attributes, err := nl.ParseRouteAttr(message[nl.SizeofGenlmsg:])
+		if err != nil {
+			return 0, false, fmt.Errorf("read the XDP features of interface %d: %w", ifindex, err)
+		}
+		for _, a := range attributes {
+			if a.Attr.Type&nl.NLA_TYPE_MASK == netdevXDPFeatures && len(a.Value) >= 8 {
 				return Features(nl.NativeEndian().Uint64(a.Value)), true, nil
 			}
 		}

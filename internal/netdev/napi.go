@@ -35,8 +35,12 @@ func NAPIThreads(ifindex int) (pids []int, err error) {
 		return nil, fmt.Errorf("list the queues of interface %d: %w", ifindex, err)
 	}
 	for _, message := range messages {
-		for a := range nl.ParseAttributes(message.Data[nl.SizeofGenlmsg:]) {
-			if a.Type&nl.NLA_TYPE_MASK == napiPID && len(a.Value) >= 4 {
+		attributes, err := nl.ParseRouteAttr(message.Data[nl.SizeofGenlmsg:])
+		if err != nil {
+			return nil, fmt.Errorf("read the queues of interface %d: %w", ifindex, err)
+		}
+		for _, a := range attributes {
+			if a.Attr.Type&nl.NLA_TYPE_MASK == napiPID && len(a.Value) >= 4 {
 				pids = append(pids, int(nl.NativeEndian().Uint32(a.Value)))
 			}
 		}
