@@ -28,7 +28,7 @@ declare -A lengthy=(
   [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
   [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
-  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
+  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
   [packages]='BillListsEveryModule|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree'
 )
