@@ -90,7 +90,7 @@ demo: ## show a name becoming a connection, in namespaces (root); DEMOFLAGS='--k
 	@$(MAKE) --no-print-directory build >&2
 	@$(BIN) demo $(DEMOFLAGS)
 
-packages: ## make deb and rpm, bills of materials and SHA256SUMS in dist/ (docs/guide/packages.md)
+packages: ## make deb, rpm and image, bills of materials and SHA256SUMS in dist/ (docs/guide/packages.md)
 	tools/packages.sh
 
 clean: ## remove what was built

@@ -18,7 +18,7 @@ packages=(
   # What a single machine protects.
   openssh-server
   # Packages, and the machine that they are installed on.
-  debootstrap lintian rpm
+  debootstrap lintian openssh-client rpm skopeo
   # Clients that hold on to addresses, and the resolvers before them.
   chromium default-jdk-headless firefox-esr libnss3-tools libsystemd-shared
 )

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What `make packages` runs: dist/ with deb and rpm for amd64 and arm64, a bill of materials for each program, and SHA256SUMS.
+# What `make packages` runs: dist/ with deb and rpm for amd64 and arm64, a bill of materials for each program, an image of both, and
+# SHA256SUMS, signed by the key that SIGNING_KEY names.
 # VERSION names another version than the commit's tag, else its time. The files depend on the commit, VERSION and
 # SOURCE_DATE_EPOCH alone, which is the commit's time unless it is given.
 set -euo pipefail
@@ -24,6 +25,7 @@ trap 'rm -rf "$stage"' EXIT
 cp -R packages examples "$stage"
 go build -C tools -buildvcs=false -o "$stage/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
 go build -C tools -buildvcs=false -o "$stage/sbom" ./sbom
+go build -C tools -buildvcs=false -o "$stage/image" ./image
 
 compile() { # ARCHITECTURE: Go's paths and Git's state stay out of it
   GOARCH=$1 go build -trimpath -buildvcs=false -ldflags="-s -w -X github.com/realmgate/realmgate/internal/api.revision=$VERSION" \
@@ -60,10 +62,20 @@ mkdir dist
 for GOARCH in amd64 arm64; do
   export GOARCH
   compile $GOARCH
+  cp "$stage/realmgate" "$stage/realmgate-$GOARCH"
   "$stage/sbom" "$stage/realmgate" "$VERSION" >"dist/realmgate_${VERSION}_$GOARCH.cdx.json"
   for format in deb rpm; do
     (cd "$stage" && ./nfpm package --config $format.yaml --packager $format --target "$OLDPWD/dist" >/dev/null)
   done
 done
+mkdir "$stage/documents"
+cp packages/copyright "$stage/documents"
+cp "$stage/notices.gz" "$stage/documents/third-party-notices.gz"
+"$stage/image" "$VERSION" "dist/realmgate_$VERSION.oci.tar" "$stage/documents" "amd64=$stage/realmgate-amd64" "arm64=$stage/realmgate-arm64"
 (cd dist && sha256sum -- * >SHA256SUMS)
+if [ -n "${SIGNING_KEY:-}" ]; then
+  ssh-keygen -q -Y sign -n file -f "$SIGNING_KEY" dist/SHA256SUMS
+else
+  echo "packages: SHA256SUMS is not signed: SIGNING_KEY=FILE names the SSH key to sign it by" >&2
+fi
 ls -l dist

@@ -30,7 +30,7 @@ declare -A lengthy=(
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
   [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
-  [packages]='BillListsEveryModule|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree'
+  [packages]='BillListsEveryModule|ImageServesANameByItsLayerAlone|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree|SumsAreSigned'
 )
 
 parts=("$@")

@@ -30,12 +30,13 @@ func sources(name string) (string, error) {
 	return folder, err
 }
 
-// build makes the packages of a version in a folder with the sources, and returns where they are.
-func build(folder, version string) (dist string, said string, err error) {
+// build makes the packages of a version in a folder with the sources, and returns where they are. more is for its environment.
+func build(folder, version string, more ...string) (dist string, said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	script := exec.CommandContext(ctx, filepath.Join(folder, "tools/packages.sh")) //nolint:gosec // the copy's own
 	script.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
+	script.Env = append(script.Env, more...)
 	out, err := script.CombinedOutput()
 	return filepath.Join(folder, "dist"), string(out), err
 }
@@ -51,9 +52,15 @@ var shared = sync.OnceValue(func() (m made) {
 	if err != nil {
 		return made{err: err}
 	}
-	m.dist, m.said, m.err = build(folder, version)
+	key := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", signingKey()) //nolint:gosec // the test's own
+	if m.err = key.Run(); m.err == nil {
+		m.dist, m.said, m.err = build(folder, version, "SIGNING_KEY="+signingKey())
+	}
 	return m
 })
+
+// signingKey is what the packages that tests share are signed by.
+func signingKey() string { return filepath.Join(work, "key") }
 
 // built is the path of a package that tests share: one whose name matches.
 func built(t *testing.T, pattern string) string {
@@ -76,8 +83,8 @@ func TestPackagesAreReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names := strings.Count(string(sums), "\n"); names != 6 {
-		t.Errorf("%d files, want deb, rpm and bill of two architectures:\n%s", names, sums)
+	if names := strings.Count(string(sums), "\n"); names != 7 {
+		t.Errorf("%d files, want deb, rpm and bill of two architectures, and an image:\n%s", names, sums)
 	}
 	folder, err := sources("another folder")
 	if err != nil {
@@ -86,6 +93,9 @@ func TestPackagesAreReproducible(t *testing.T) {
 	dist, said, err := build(folder, version)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
+	}
+	if _, err := os.Stat(filepath.Join(dist, "SHA256SUMS.sig")); err == nil || !strings.Contains(said, "SHA256SUMS is not signed") {
+		t.Errorf("signed without a key, or nothing is said of it: %v\n%s", err, said)
 	}
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", filepath.Join(filepath.Dir(built(t, "*_amd64.deb")), "SHA256SUMS"))
 	check.Dir = dist
