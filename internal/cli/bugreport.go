@@ -105,7 +105,9 @@ func configFiles(file string) (files []client.ConfigFile, d *config.Document) {
 		text, _ := os.ReadFile(file)
 		return []client.ConfigFile{{File: file, Text: string(text)}}, nil
 	}
-	d.EachText(func(file, text string) { files = append(files, client.ConfigFile{File: file, Text: text}) })
+	for _, f := range d.Files() {
+		files = append(files, client.ConfigFile{File: f.Path, Text: string(f.Text)})
+	}
 	return files, d
 }
 
@@ -114,7 +116,9 @@ func namesOf(c *config.Config) (names []string) {
 	for _, z := range c.Realm.Zones {
 		names = append(names, z.Name.String())
 	}
-	names = append(names, c.Realm.Nameserver.String())
+	if !c.Interfaces.Single() {
+		names = append(names, c.Realm.Nameserver.String())
+	}
 	for _, h := range c.Hosts {
 		names = append(names, h.Name.String())
 	}
