@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/realmgate/realmgate/test/wire"
 )
 
 // startLimit is long: a machine that compiles beside it may take a minute.
@@ -21,8 +23,8 @@ type tab interface {
 	// evaluate runs an expression in the page, waits for its promise, and
 	// returns the string that it gives.
 	evaluate(ctx context.Context, expression string) (string, error)
-	// failures are the reasons why loads have failed since the last call, as far as the browser tells.
-	failures() string
+	// Failures are the reasons why loads have failed since the last call, as far as the browser tells.
+	Failures() string
 }
 
 // chromiumFlags keep it off the network but for what the test asks for. What it
@@ -39,7 +41,7 @@ var chromiumFlags = []string{
 
 // chromium is a tab of a Chromium of its own.
 type chromium struct {
-	*wire
+	*wire.Wire
 	session string
 }
 
@@ -61,23 +63,23 @@ func newChromium(m *machine, upgrade bool) (tab, error) {
 		return nil, err
 	}
 	port, path, _ := strings.Cut(strings.TrimSpace(address), "\n")
-	w, err := dialWire(ctx, m.Namespace, "127.0.0.1:"+port, path)
+	w, err := wire.Dial(ctx, m.Namespace, "127.0.0.1:"+port, path)
 	if err != nil {
 		return nil, err
 	}
 	var target struct{ TargetID string }
 	var attached struct{ SessionID string }
-	err = w.call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	err = w.Call(ctx, "", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	if err == nil {
-		err = w.call(ctx, "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+		err = w.Call(ctx, "", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	}
 	if err == nil { // for the reasons of loads that fail
-		err = w.call(ctx, attached.SessionID, "Network.enable", map[string]any{}, nil)
+		err = w.Call(ctx, attached.SessionID, "Network.enable", map[string]any{}, nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open a tab: %w", err)
 	}
-	return &chromium{wire: w, session: attached.SessionID}, nil
+	return &chromium{Wire: w, session: attached.SessionID}, nil
 }
 
 // waitFile returns a file's text once it has two lines.
@@ -97,7 +99,7 @@ func waitFile(ctx context.Context, path string) (string, error) {
 
 func (c *chromium) open(ctx context.Context, url string) error {
 	var opened struct{ ErrorText string }
-	if err := c.call(ctx, c.session, "Page.navigate", map[string]any{"url": url}, &opened); err != nil {
+	if err := c.Call(ctx, c.session, "Page.navigate", map[string]any{"url": url}, &opened); err != nil {
 		return err
 	}
 	if opened.ErrorText != "" {
@@ -115,7 +117,7 @@ func (c *chromium) evaluate(ctx context.Context, expression string) (string, err
 		}
 	}
 	params := map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true}
-	if err := c.call(ctx, c.session, "Runtime.evaluate", params, &got); err != nil {
+	if err := c.Call(ctx, c.session, "Runtime.evaluate", params, &got); err != nil {
 		return "", err
 	}
 	if details := got.ExceptionDetails; details.Text != "" {

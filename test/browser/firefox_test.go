@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/realmgate/realmgate/test/wire"
 )
 
 // firefoxPreferences keep it off the network but for what the test asks for.
@@ -42,7 +44,7 @@ const firefoxPort = "9222"
 
 // firefox is a tab of a Firefox of its own.
 type firefox struct {
-	*wire
+	*wire.Wire
 	id string // of the tab
 }
 
@@ -59,20 +61,20 @@ func newFirefox(m *machine, upgrade bool) (tab, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.call(ctx, "", "session.new", map[string]any{"capabilities": map[string]any{}}, nil); err != nil {
+	if err := w.Call(ctx, "", "session.new", map[string]any{"capabilities": map[string]any{}}, nil); err != nil {
 		return nil, err
 	}
 	var created struct{ Context string }
-	if err := w.call(ctx, "", "browsingContext.create", map[string]any{"type": "tab"}, &created); err != nil {
+	if err := w.Call(ctx, "", "browsingContext.create", map[string]any{"type": "tab"}, &created); err != nil {
 		return nil, err
 	}
-	return &firefox{wire: w, id: created.Context}, nil
+	return &firefox{Wire: w, id: created.Context}, nil
 }
 
 // waitWire connects as soon as Firefox listens.
-func waitWire(ctx context.Context, m *machine) (*wire, error) {
+func waitWire(ctx context.Context, m *machine) (*wire.Wire, error) {
 	for {
-		w, err := dialWire(ctx, m.Namespace, "127.0.0.1:"+firefoxPort, "/session")
+		w, err := wire.Dial(ctx, m.Namespace, "127.0.0.1:"+firefoxPort, "/session")
 		if err == nil {
 			return w, nil
 		}
@@ -85,7 +87,7 @@ func waitWire(ctx context.Context, m *machine) (*wire, error) {
 }
 
 func (f *firefox) open(ctx context.Context, url string) error {
-	return f.call(ctx, "", "browsingContext.navigate", map[string]any{"context": f.id, "url": url, "wait": "complete"}, nil)
+	return f.Call(ctx, "", "browsingContext.navigate", map[string]any{"context": f.id, "url": url, "wait": "complete"}, nil)
 }
 
 func (f *firefox) evaluate(ctx context.Context, expression string) (string, error) {
@@ -98,7 +100,7 @@ func (f *firefox) evaluate(ctx context.Context, expression string) (string, erro
 		"expression": expression, "target": map[string]any{"context": f.id},
 		"awaitPromise": true, "resultOwnership": "none",
 	}
-	if err := f.call(ctx, "", "script.evaluate", params, &got); err != nil {
+	if err := f.Call(ctx, "", "script.evaluate", params, &got); err != nil {
 		return "", err
 	}
 	if got.Type != "success" {

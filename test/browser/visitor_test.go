@@ -81,7 +81,7 @@ func look(t tab, url, host string, count int) outcome {
 		Complete, Wrong, Failed int
 		Sample                  []string
 	}
-	t.failures()
+	t.Failures()
 	err := t.open(ctx, url)
 	if err == nil {
 		var text string
@@ -99,7 +99,7 @@ func look(t tab, url, host string, count int) outcome {
 	o.loaded = time.Duration(got.Milliseconds * float64(time.Millisecond))
 	if o.wrong || o.failed {
 		o.detail = fmt.Sprintf("page by %s, %d right or wrong, %d of them wrong, %d failed: %s; the browser's reasons: %s",
-			got.Host, got.Complete, got.Wrong, got.Failed, strings.Join(got.Sample, "; "), t.failures())
+			got.Host, got.Complete, got.Wrong, got.Failed, strings.Join(got.Sample, "; "), t.Failures())
 	}
 	return o
 }

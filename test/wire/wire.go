@@ -1,4 +1,4 @@
-package browser
+package wire
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/realmgate/realmgate/internal/lab/netns"
 )
 
-// errWireClosed says that the browser has closed its end, most often by dying.
-var errWireClosed = errors.New("the browser's connection is closed")
+// ErrClosed says that the browser has closed its end, most often by dying.
+var ErrClosed = errors.New("the browser's connection is closed")
 
-// wire is a connection to a browser: calls and their answers, JSON in frames of
-// a WebSocket. Of events only the reasons of loads that failed are kept. It may be used by several goroutines.
-type wire struct {
+// Wire is a connection to a browser: calls and their answers, JSON in frames of
+// a WebSocket. Of events the reasons of loads that failed are kept, and the rest is told. It may be used by several goroutines.
+type Wire struct {
 	socket *websocket.Conn
 
 	mutex   sync.Mutex
@@ -27,6 +27,7 @@ type wire struct {
 	waiting map[int]chan answer
 	closed  bool
 	failed  map[string]int // reason → loads
+	hears   func(Event)
 }
 
 // call is a call in the words of both protocols.
@@ -44,13 +45,27 @@ type answer struct {
 	Result  json.RawMessage `json:"result"`
 	Error   json.RawMessage `json:"error"`
 	Message string          `json:"message"`
-	Params  struct {
-		ErrorText string `json:"errorText"` // CDP's Network.loadingFailed
-	} `json:"params"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
 }
 
-// dialWire connects from inside the browser's namespace.
-func dialWire(ctx context.Context, from *netns.Namespace, address, path string) (*wire, error) {
+// Event is what a browser tells by itself.
+type Event struct {
+	Method string
+	Params json.RawMessage
+}
+
+// errorText is why a load has failed (CDP's Network.loadingFailed); empty in other events.
+func (a *answer) errorText() string {
+	var params struct {
+		ErrorText string `json:"errorText"`
+	}
+	_ = json.Unmarshal(a.Params, &params) // BiDi's events have lists too
+	return params.ErrorText
+}
+
+// Dial connects from inside the browser's namespace.
+func Dial(ctx context.Context, from *netns.Namespace, address, path string) (*Wire, error) {
 	connection, err := from.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -68,12 +83,12 @@ func dialWire(ctx context.Context, from *netns.Namespace, address, path string) 
 	}
 	_ = connection.SetDeadline(time.Time{})
 	socket.MaxPayloadBytes = 16 << 20
-	w := &wire{socket: socket, waiting: map[int]chan answer{}, failed: map[string]int{}}
+	w := &Wire{socket: socket, waiting: map[int]chan answer{}, failed: map[string]int{}}
 	go w.listen()
 	return w, nil
 }
 
-func (w *wire) listen() {
+func (w *Wire) listen() {
 	for {
 		var a answer
 		if err := websocket.JSON.Receive(w.socket, &a); err != nil {
@@ -83,10 +98,14 @@ func (w *wire) listen() {
 		if waiter := w.waiting[a.ID]; waiter != nil {
 			delete(w.waiting, a.ID)
 			waiter <- a
-		} else if a.Params.ErrorText != "" {
-			w.failed[a.Params.ErrorText]++
+		} else if text := a.errorText(); text != "" {
+			w.failed[text]++
 		}
+		hears := w.hears
 		w.mutex.Unlock()
+		if a.ID == 0 && hears != nil {
+			hears(Event{a.Method, a.Params})
+		}
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -97,8 +116,18 @@ func (w *wire) listen() {
 	clear(w.waiting)
 }
 
-// failures are the reasons why loads have failed since the last call, where the browser was asked to tell.
-func (w *wire) failures() string {
+// Hear has each event told from now on, one at a time; whoever hears must not wait.
+func (w *Wire) Hear(hears func(Event)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.hears = hears
+}
+
+// Close closes the connection.
+func (w *Wire) Close() { _ = w.socket.Close() }
+
+// Failures are the reasons why loads have failed since the last call, where the browser was asked to tell.
+func (w *Wire) Failures() string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	text := fmt.Sprint(w.failed)
@@ -106,14 +135,14 @@ func (w *wire) failures() string {
 	return text
 }
 
-// call calls a method, of a tab where session is not empty, and decodes what it
+// Call calls a method, of a tab where session is not empty, and decodes what it
 // returns into result where that is not nil.
-func (w *wire) call(ctx context.Context, session, method string, params, result any) error {
+func (w *Wire) Call(ctx context.Context, session, method string, params, result any) error {
 	waiter := make(chan answer, 1)
 	w.mutex.Lock()
 	if w.closed {
 		w.mutex.Unlock()
-		return errWireClosed
+		return ErrClosed
 	}
 	w.last++
 	id := w.last
@@ -126,7 +155,7 @@ func (w *wire) call(ctx context.Context, session, method string, params, result 
 	select {
 	case a, ok := <-waiter:
 		if !ok {
-			return errWireClosed
+			return ErrClosed
 		}
 		if len(a.Error) > 0 {
 			return fmt.Errorf("%s: %s %s", method, a.Error, a.Message)
