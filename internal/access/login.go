@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -130,30 +129,4 @@ func networkOf(remote string) netip.Addr {
 		a = netip.PrefixFrom(a, 64).Masked().Addr()
 	}
 	return a
-}
-
-// forUs lets through what is asked of one of the names, and refuses what a page of another site asks for: its name may lead
-// here (DNS rebinding), and its forms may be sent here.
-func forUs(h http.Handler, names []string) http.Handler {
-	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		api.Refuse(w, api.Fail(http.StatusForbidden, errors.New("a page of another site asks for this")))
-	}))
-	h = cross.Handler(h)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := strings.TrimSuffix(strings.ToLower(hostOf(r.Host)), ".")
-		if !slices.Contains(names, host) {
-			api.Refuse(w, api.Fail(http.StatusMisdirectedRequest, api.WithRemedy(fmt.Errorf("%q is no name of this API", host), "add it to api.names")))
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
-// hostOf is a Host header without its port.
-func hostOf(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
-		host = host[:i]
-	}
-	return strings.Trim(host, "[]")
 }

@@ -110,7 +110,7 @@ func TestFailedLoginsAreSlowed(t *testing.T) {
 // What a browser was led here for by another name, or by another site, is refused.
 func TestForUs(t *testing.T) {
 	t.Parallel()
-	h := forUs(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), names(netip.MustParseAddr("::1"), settings.API{Names: nil}))
+	h := api.ForUs(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), names(netip.MustParseAddr("::1"), settings.API{Names: nil}))
 	for _, c := range []struct {
 		method, host, origin, site string
 		want                       int

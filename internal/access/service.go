@@ -114,7 +114,7 @@ func (s *Service) prepareListeners(c settings.API) (lifecycle.Change, error) {
 		s.endClients = end
 		h := s.Serve(s.logins.identify(holds, c.Clients))
 		for _, d := range made {
-			d.configure(forUs(h, names(d.at.Addr(), c)), secrets)
+			d.configure(api.ForUs(h, names(d.at.Addr(), c)), secrets)
 		}
 		settle()
 	}

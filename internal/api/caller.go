@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 )
 
@@ -17,6 +18,21 @@ type Caller struct {
 }
 
 func (c Caller) String() string { return c.Kind + " " + c.Name }
+
+// Asking is who asks.
+type Asking struct {
+	Role Role   `json:"role"`
+	Kind string `json:"kind"` // how it is known: user, token or certificate
+	Name string `json:"name"` // of a user its number
+}
+
+func (h handler) caller(w http.ResponseWriter, r *http.Request, query url.Values) error {
+	if err := wantNone(query); err != nil {
+		return err
+	}
+	c := callerOf(r.Context())
+	return reply(w, http.StatusOK, Asking{c.Role, c.Kind, c.Name})
+}
 
 // Identify says who asks. An error is why that is not known, with an HTTP status if it is a failure.
 type Identify func(*http.Request) (Caller, error)

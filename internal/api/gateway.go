@@ -35,6 +35,7 @@ type Gateway interface {
 	EndSessions(filter Filter) (int, error)
 	// Pool returns the bindings, by address.
 	Pool(filter Filter) ([]Binding, error)
+	PoolMap() (PoolMap, error)
 	Hosts(filter Filter) ([]Host, error)
 	// Listing returns the rows of one of Listings, a slice, that the filter lets through.
 	Listing(name string, filter Filter) (rows any, err error)
@@ -118,6 +119,7 @@ type Filter struct {
 
 // Status is how the gateway is.
 type Status struct {
+	Health     string      `json:"health"` // how it is, in a sentence
 	Instance   string      `json:"instance"`
 	Version    string      `json:"version"`
 	PID        int         `json:"pid"`

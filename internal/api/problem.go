@@ -140,3 +140,6 @@ func Refuse(w http.ResponseWriter, err error) {
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(text, '\n')) // fails only for a client that has gone
 }
+
+// StatusOf is the status of HTTP by which an error is answered.
+func StatusOf(err error) int { return problemOf(err).Status }

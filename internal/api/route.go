@@ -49,12 +49,14 @@ func (r Route) pattern() string { return r.Method + " " + r.Path }
 func Routes() []Route {
 	routes := []Route{
 		get("/v1/status", Read, "How the gateway is.", Status{}, handler.status),
+		get("/v1/caller", Read, "Who asks, and with which role.", Asking{}, handler.caller),
 		get("/v1/explain", Operate, "What would decide about a new flow; it changes nothing.", Explanation{}, handler.explain, explainParameters()...),
 
 		rows("/v1/sessions", "The sessions through the gateway.", Session{}, handler.sessions, filterParameters()...),
 		get("/v1/sessions/summary", Read, "How many sessions there are of each kind, the largest first.", Summary{}, handler.summary,
 			append(summaryParameters(), filterParameters()...)...),
 		rows("/v1/pool", "Which service has which address of the pool.", Binding{}, filtered(Gateway.Pool, "address", "service"), filterParameters()...),
+		get("/v1/pool/map", Read, "What each address of the pool is used for.", PoolMap{}, handler.poolMap),
 		rows("/v1/hosts", "The hosts inside, and what of them is open.", Host{}, filtered(hosts, "name"), filterParameters()...),
 		rows("/v1/chains", "The chains in force, in the order in which they are sought.", Chain{}, configured(Gateway.Chains, "name")),
 		get("/v1/config", Admin, "The configuration in force, with its secrets.", Config{}, handler.config,

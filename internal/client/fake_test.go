@@ -159,3 +159,5 @@ func (g fakeGateway) RevokeToken(r api.TokenName) (api.Token, error) {
 func (g fakeGateway) Listen([]string, string) (api.Listener, error) {
 	return nil, errors.New("nobody tells")
 }
+
+func (g fakeGateway) PoolMap() (api.PoolMap, error) { return api.PoolMap{}, g.err }

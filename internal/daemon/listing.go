@@ -87,6 +87,9 @@ func (g commands) Country(a netip.Addr) string { return g.view.Load().geofences.
 // Pool implements api.Gateway.
 func (g commands) Pool(filter api.Filter) ([]api.Binding, error) { return g.pool.Bindings(filter) }
 
+// PoolMap implements api.Gateway.
+func (g commands) PoolMap() (api.PoolMap, error) { return g.pool.PoolMap() }
+
 // Hosts implements api.Gateway.
 func (g commands) Hosts(filter api.Filter) ([]api.Host, error) {
 	return g.view.Load().realm.Hosts(filter), nil

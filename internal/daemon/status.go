@@ -15,5 +15,6 @@ func (g commands) Status() (api.Status, error) {
 	if err := g.services.Report(&s); err != nil {
 		return api.Status{}, err
 	}
+	s.Health = s.Sentence()
 	return s, nil
 }

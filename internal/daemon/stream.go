@@ -14,6 +14,7 @@ func (g machineServices) newStream() *stream.Hub {
 		Epoch: strconv.FormatInt(g.started.UnixNano(), 36), Log: g.log,
 		Sources: map[string]stream.Source{
 			"status": stream.Every(time.Second, func() (any, error) { return g.commands().Status() }),
+			"pool":   func(ctx context.Context, tell func(any)) error { return g.pool.TellPool(ctx, tell) },
 			"drops": func(ctx context.Context, tell func(any)) error {
 				return g.commands().Drops(ctx, api.Filter{}, func(d api.Drop) bool { tell(d); return true })
 			},

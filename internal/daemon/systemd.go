@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/realmgate/realmgate/internal/systemd"
@@ -24,8 +23,5 @@ func (g *Daemon) health() string {
 	if err != nil {
 		return err.Error()
 	}
-	if n := len(s.Warnings); n > 0 {
-		return fmt.Sprintf("%d warnings, see realmgate status: %s", n, s.Warnings[0])
-	}
-	return fmt.Sprintf("Serving: %d of %d sessions", s.Sessions.Used, s.Sessions.Capacity)
+	return s.Health
 }

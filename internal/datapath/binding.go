@@ -108,6 +108,15 @@ func (d *bindingTable) BindingUse(id uint64) (used model.Instant, sessions int) 
 	return usedAt(b.Stamp), int(b.Sessions)
 }
 
+// BindingUses tells what BindingUse does, of all bindings that sessions were opened or ended of.
+func (d *bindingTable) BindingUses(visit func(id uint64, used model.Instant, sessions int)) error {
+	return ForEach(d.objects.BindingTable, func(slot uint32, b *bpfBinding) {
+		if b.Number != 0 && (b.Stamp != 0 || b.Sessions != 0) {
+			visit(bindingID(slot, b.Number), usedAt(b.Stamp), int(b.Sessions))
+		}
+	})
+}
+
 // stampOf is the tick of a use: 0 for none.
 func stampOf(used model.Instant) uint32 { return uint32(used >> tickShift) }
 

@@ -30,3 +30,32 @@ func (p *Pool) At(address netip.Addr) iter.Seq[Binding] {
 		}
 	}
 }
+
+// EachAt calls visit for the bindings of the addresses from one place of Options.Addresses to before another, resting ones
+// included, and with nil for an address that rests whole. visit must not change them, nor the pool.
+func (p *Pool) EachAt(from, to int, visit func(at int, b *Binding)) {
+	for at := from; at < to; at++ {
+		pl := &p.places.table[at]
+		if pl.rest != 0 {
+			visit(at, nil)
+		}
+		for slot := pl.first; slot >= 0; slot = p.table[slot].next {
+			visit(at, &p.table[slot].Binding)
+		}
+	}
+}
+
+// Offered calls visit for those that stand at now among the entries from one to before another, with the place of their
+// addresses in Options.Addresses, and says how many entries there are.
+func (rs *Reservations) Offered(now model.Instant, from, to int, visit func(at int)) (entries int) {
+	for i := from; i < min(to, len(rs.entries)); i++ {
+		e := &rs.entries[i]
+		if !e.live || e.Expires <= now {
+			continue
+		}
+		if slot, ok := rs.lookup(e.Binding); ok && int(rs.table[slot].place) < rs.places.listed {
+			visit(int(rs.table[slot].place))
+		}
+	}
+	return len(rs.entries)
+}

@@ -20,6 +20,7 @@ type Plane interface {
 	Rebind(datapath.Binding) error
 	Unbind(id uint64) error
 	BindingUse(id uint64) (used model.Instant, sessions int)
+	BindingUses(visit func(id uint64, used model.Instant, sessions int)) error
 	SlotVacant(slot uint32) bool
 	Bindings() ([]datapath.Binding, error)
 	Reserve(datapath.Reservation) error
@@ -53,6 +54,7 @@ type Allocator struct {
 	*questions
 	*restorer
 	*relief
+	*ring
 }
 
 // state is what all parts of an Allocator know.

@@ -85,6 +85,13 @@ func (f *fakePlane) Unbind(id uint64) error {
 }
 
 func (f *fakePlane) BindingUse(id uint64) (model.Instant, int) { return f.used[id], f.sessions[id] }
+func (f *fakePlane) BindingUses(visit func(uint64, model.Instant, int)) error {
+	for id := range f.bindings {
+		visit(id, f.used[id], f.sessions[id])
+	}
+	return nil
+}
+
 func (f *fakePlane) SlotVacant(slot uint32) bool {
 	for id, n := range f.sessions {
 		if uint32(id) == slot && n > 0 {

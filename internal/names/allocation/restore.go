@@ -23,7 +23,7 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	}
 	cs := &claims{st}
 	a := &Allocator{
-		state: st, claims: cs, questions: &questions{state: st, claims: cs}, relief: &relief{st},
+		state: st, claims: cs, questions: &questions{state: st, claims: cs}, relief: &relief{st}, ring: &ring{state: st},
 		restorer: &restorer{state: st, unclear: map[netip.Addr]bool{}, adopted: map[uint32]bool{}},
 	}
 	a.keeper = newKeeper(o.Store, a.tellDisk)
