@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"systemd":      {"lifecycle"},
 	"handover":     {"api", "datapath", "process"},
 	"stream":       {"api"},
+	"page":         {"api"},
 	"access":       {"access/settings", "api", "events/event", "lifecycle"},
 	// What is measured, which rooms put on a page, and the page.
 	"metrics/metric": {},
@@ -98,10 +99,10 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "page", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
-	"cli":      {"bugreport", "client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "schema"},
+	"cli":      {"bugreport", "client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "page", "schema"},
 	"lab/demo": {"client", "guard/geo", "lab/netns", "lab/oncpu", "lab/packets", "model", "mounts"},
 	// 4. The measuring lab; devices, scenarios and reports import bench, never the
 	// other way.
@@ -124,7 +125,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"handover", "machine", "metrics", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
+	"handover", "machine", "metrics", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

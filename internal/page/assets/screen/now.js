@@ -1,0 +1,70 @@
+// Now: is it well, what does the pool do, what happened.
+import { compact, get, health, html, number, render, When } from "../page.js";
+import { follow } from "../ring.js";
+import { Charts } from "../charts.js";
+
+const list = document.getElementById("event-list");
+const happened = [];
+function tellEvent(event) {
+  happened.unshift(event);
+  happened.length = Math.min(happened.length, 10);
+  render(happened.map((one) => html`<${Happened} key=${one.sequence} of=${one} />`), list);
+}
+
+// What an event says beside its kind, in a few words.
+function Happened({ of }) {
+  const { time, kind, instance, sequence, ...rest } = of;
+  const words = Object.entries(rest)
+    .filter(([, value]) => value !== "" && value != null)
+    .map(([key, value]) => `${key.replaceAll("_", " ")} ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`);
+  return html`<li><${When} at=${time} /> <b>${kind.replaceAll("_", " ")}</b> <span>${words.join(" · ")}</span></li>`;
+}
+
+function Figures({ status }) {
+  const s = status;
+  return html`
+    <div><dt>Sessions</dt><dd><a href="/sessions">${number(s.sessions.used)}</a> <small>of ${compact(s.sessions.capacity)}</small></dd></div>
+    <div><dt>Names lent</dt><dd><a href="/names">${number(s.lent)}</a> <small>${compact(s.claimed)} claimed, ${compact(s.expired)} not</small></dd></div>
+    <div><dt>Questions</dt><dd><a href="/names">${number(s.dns.queries)}</a> <small>${compact(s.dns.refused)} refused</small></dd></div>
+    <div><dt>Bans</dt><dd><a href="/protection">${bans === null ? "…" : number(bans)}</a></dd></div>`;
+}
+
+let bans = null;
+const countBans = () => get("/v1/bans?limit=10000").then((page) => (bans = page.items.length), () => {});
+
+const figures = document.getElementById("figure-list");
+const charts = new Charts(document.getElementById("charts"), [
+  { name: "Packets a second", rate: (s) => s.reasons.reduce((sum, r) => sum + (r.reason.startsWith("drop") ? 0 : r.packets), 0), href: "/gateway" },
+  { name: "Drops a second", rate: (s) => s.reasons.reduce((sum, r) => sum + (r.reason.startsWith("drop") ? r.packets : 0), 0), href: "/drops" },
+  { name: "Questions a second", rate: (s) => s.dns.queries, href: "/names" },
+  { name: "Sessions", value: (s) => s.sessions.used, href: "/sessions" },
+]);
+
+const legend = document.getElementById("legend");
+const follower = follow(document.getElementById("ring"), {
+  choose: (place, chosen) => chosen && location.assign("/ring?at=" + follower.pool.address(place)),
+  topics: ["bans", "events"],
+  handlers: {
+    begin: countBans,
+    bans: (event) => {
+      countBans();
+      tellEvent(event);
+    },
+    events: tellEvent,
+    status: (status) => {
+      health(status);
+      if (figures.dataset.live !== "yes") {
+        figures.dataset.live = "yes";
+        figures.replaceChildren();
+      }
+      render(html`<${Figures} status=${status} />`, figures);
+      charts.add(status);
+    },
+  },
+  told: (pool) => {
+    for (const [use, count] of Object.entries(pool.counts())) {
+      const link = legend?.querySelector(`.use-${use} a`);
+      if (link) link.textContent = number(count);
+    }
+  },
+});
