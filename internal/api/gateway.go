@@ -374,7 +374,16 @@ type Drop struct {
 	Interface string       `json:"interface"`
 	Tuple     model.Tuple  `json:"tuple"`
 	Length    int          `json:"length"`
-	Host      string       `json:"host,omitempty"` // whose private address is in the tuple, where one is
+	Host      string       `json:"host,omitempty"`    // whose private address is in the tuple, where one is
+	Country   string       `json:"country,omitempty"` // where the other end is that is outside, where that is known
+}
+
+// Outside is the end of the flow that is outside.
+func (d *Drop) Outside() netip.Addr {
+	if d.Side == "private" {
+		return d.Tuple.Destination.Addr()
+	}
+	return d.Tuple.Source.Addr()
 }
 
 // Reload says what a reload put into force.

@@ -15,6 +15,7 @@ func (g machineServices) newStream() *stream.Hub {
 		Sources: map[string]stream.Source{
 			"status": stream.Every(time.Second, func() (any, error) { return g.commands().Status() }),
 			"pool":   func(ctx context.Context, tell func(any)) error { return g.pool.TellPool(ctx, tell) },
+			"names":  func(ctx context.Context, tell func(any)) error { return g.names.TellNames(ctx, tell) },
 			"drops": func(ctx context.Context, tell func(any)) error {
 				return g.commands().Drops(ctx, api.Filter{}, func(d api.Drop) bool { tell(d); return true })
 			},

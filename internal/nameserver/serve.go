@@ -123,5 +123,5 @@ func sendPacket(socket *net.UDPConn, reply []byte, to netip.AddrPort, c *counter
 		return
 	}
 	c.countSent(reply)
-	c.answered(UDP, came)
+	c.answered(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), UDP, reply, came)
 }

@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -52,8 +53,16 @@ type Statistics struct {
 // rcodes is how many codes a header has room for (RFC 1035 §4.1.1).
 const rcodes = 16
 
-// Took hears how long a message took from its arrival until its answer was sent. It must not wait.
-type Took func(Transport, time.Duration)
+// Answered is an answer that was sent.
+type Answered struct {
+	Asker     netip.AddrPort
+	Transport Transport
+	Took      time.Duration // from the arrival of the question
+	Message   []byte        // of DNS; it is not to be kept, nor changed
+}
+
+// Took hears of each answer that was sent. It must not wait.
+type Took func(Answered)
 
 // counters is the live form of Statistics.
 type counters struct {
@@ -94,9 +103,9 @@ func (c *counters) read() Statistics {
 func (c *counters) countSent(message []byte) { c.answers[message[3]&(rcodes-1)].Add(1) }
 
 // answered tells that what came then has its answer.
-func (c *counters) answered(transport Transport, came time.Time) {
+func (c *counters) answered(asker netip.AddrPort, transport Transport, message []byte, came time.Time) {
 	if c.took != nil {
-		c.took(transport, time.Since(came))
+		c.took(Answered{asker, transport, time.Since(came), message})
 	}
 }
 

@@ -2,7 +2,6 @@ package nameserver
 
 import (
 	"testing"
-	"time"
 
 	"github.com/miekg/dns"
 )
@@ -12,11 +11,15 @@ func TestAnswersAreCounted(t *testing.T) {
 	t.Parallel()
 	told := make(chan Transport, 8)
 	server, _ := newPublic(t, func(o *PublicOptions) {
-		o.Took = func(transport Transport, took time.Duration) {
-			if took <= 0 {
-				t.Errorf("%s took %s", transport, took)
+		o.Took = func(a Answered) {
+			if a.Took <= 0 {
+				t.Errorf("%s took %s", a.Transport, a.Took)
 			}
-			told <- transport
+			var m dns.Msg
+			if err := m.Unpack(a.Message); err != nil || len(m.Question) != 1 || !a.Asker.Addr().IsLoopback() {
+				t.Errorf("%s was answered %v, %v", a.Asker, &m, err)
+			}
+			told <- a.Transport
 		}
 	})
 	address := start(t, server)

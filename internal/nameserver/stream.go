@@ -107,7 +107,7 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 		_, _ = reader.Discard(len(message))
 		if later == nil {
 			if w.write(reply) {
-				s.counters.answered(TCP, came)
+				s.counters.answered(from, TCP, reply[2:], came)
 			}
 			continue
 		}
@@ -119,8 +119,8 @@ func (s *streams) converse(ctx context.Context, conn net.Conn, entry *connection
 		waiting.Go(func() {
 			buf := buffers.Get().(*[bufferSize]byte)
 			defer buffers.Put(buf)
-			if w.write(later(ctx, buf[:2], w.write)) {
-				s.counters.answered(TCP, came)
+			if reply := later(ctx, buf[:2], w.write); w.write(reply) {
+				s.counters.answered(from, TCP, reply[2:], came)
 			}
 			<-slots
 		})

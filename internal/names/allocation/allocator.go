@@ -41,10 +41,17 @@ type Options struct {
 	Plane  Plane
 	Store  Store
 	Events Events
-	Claims func(after time.Duration) // hears how long it took from an answer to its first client; nil: nobody does
+	Claims func(Claim) // hears that an answer has its first client; nil: nobody does. It must not wait
 	Log    *slog.Logger
 	Now    func() model.Instant // on the data plane's clock
 	Wall   func() time.Time     // which goes on over a reboot
+}
+
+// Claim is the first client that came by an answer.
+type Claim struct {
+	Name  string // that was asked
+	Asker netip.Addr
+	After time.Duration // the answer
 }
 
 // Allocator is a nameserver.Allocator. Call New.

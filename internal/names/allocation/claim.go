@@ -155,7 +155,7 @@ func (cs *claims) claimed(at model.Instant, r *pool.Reservation) {
 	}
 	cs.holdings.Release(holder(requestOf(r)), r.Binding)
 	if hear := cs.options.Claims; hear != nil {
-		hear(max(0, at.Sub(r.Created)))
+		hear(Claim{r.Name.String(), r.Requester, max(0, at.Sub(r.Created))})
 	}
 }
 

@@ -48,7 +48,7 @@ func TestMeasureIsBoundedAndTakesNoLock(t *testing.T) {
 func TestMeasureOffers(t *testing.T) {
 	w := newWorld(t, 2, webs(2))
 	var told []time.Duration
-	w.options.Claims = func(after time.Duration) { told = append(told, after) }
+	w.options.Claims = func(c Claim) { told = append(told, c.After) }
 	w.mustAsk(client, web(1))
 	for _, r := range w.plane.reservations {
 		w.OnClaim(datapath.ClaimEvent{ID: r.ID, At: w.now.Add(30 * time.Millisecond), Client: client})

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"time"
-
 	"github.com/realmgate/realmgate/internal/metrics/metric"
 	"github.com/realmgate/realmgate/internal/nameserver"
 )
@@ -16,12 +14,14 @@ const (
 // rcodes are the codes of answers that have a label of their own (RFC 1035 §4.1.1, RFC 2136 §2.2).
 var rcodes = map[int]string{0: "noerror", 1: "formerr", 2: "servfail", 3: "nxdomain", 4: "notimp", 5: "refused", 9: "notauth"}
 
-// hears is told how long a server took.
+// hears is told what a server answered.
 func (s *Service) hears(side string) nameserver.Took {
-	if s.Took == nil {
-		return nil
+	return func(a nameserver.Answered) {
+		if s.Took != nil {
+			s.Took(side, a.Transport.String(), a.Took)
+		}
+		s.questions.hear(side, a)
 	}
-	return func(t nameserver.Transport, took time.Duration) { s.Took(side, t.String(), took) }
 }
 
 // Measure says what the name servers did. It takes no lock.

@@ -52,17 +52,18 @@ type Served struct {
 // Service is the name servers. Call New.
 type Service struct {
 	Options
-	public  *nameserver.Public
-	private *nameserver.Private
-	journal *nameserver.Journal
-	cookies atomic.Pointer[cookies]
-	current atomic.Pointer[config.Config] // served
-	moved   chan struct{}                 // the public server may have another address
+	public    *nameserver.Public
+	private   *nameserver.Private
+	journal   *nameserver.Journal
+	cookies   atomic.Pointer[cookies]
+	current   atomic.Pointer[config.Config] // served
+	moved     chan struct{}                 // the public server may have another address
+	questions questionLog
 }
 
 // New makes the name servers of a configuration, which nobody can ask yet.
 func New(o Options, served Served, serial uint32) (s *Service, err error) {
-	s = &Service{Options: o, moved: make(chan struct{}, 1)}
+	s = &Service{Options: o, moved: make(chan struct{}, 1), questions: newQuestionLog()}
 	s.current.Store(served.Config)
 	s.cookies.Store(s.keptCookies(time.Now()))
 	if s.journal, err = nameserver.NewJournal(zoneStore{o.Store}); err != nil {
