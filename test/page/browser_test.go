@@ -93,6 +93,11 @@ func newBrowser(t *testing.T, at *netns.Namespace) *browser {
 			b.mutex.Lock()
 			defer b.mutex.Unlock()
 			t.Logf("the console shows: %s; loads failed: %s", strings.Join(b.console, "\n"), b.Failures())
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			var got struct{ Result struct{ Value string } }
+			_ = b.Call(ctx, b.session, "Runtime.evaluate", map[string]any{"expression": "document.body.innerText", "returnByValue": true}, &got)
+			t.Logf("the page shows: %s", got.Result.Value)
 		}
 	})
 	return b

@@ -142,6 +142,7 @@ export const compact = (n) => (n < 10000 ? group.format(n) : short.format(n));
 
 // span writes seconds as people say them.
 export function span(seconds) {
+  if (seconds < 0.01) return `${(seconds * 1000).toFixed(1)} ms`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
@@ -176,12 +177,13 @@ export function Button({ does, children, ...rest }) {
 }
 
 // ban keeps an address away for a day, and takes that back for ten seconds.
+const whole = (address) => (address.includes("/") ? address : address + (address.includes(":") ? "/128" : "/32"));
 export async function ban(address) {
-  await post("/v1/bans/add", { prefixes: [address], seconds: 86400 });
+  await post("/v1/bans/add", { prefixes: [whole(address)], seconds: 86400 });
   say(`${address} is banned for a day.`, "Undo", () => unban(address).catch(tell));
 }
 export async function unban(address) {
-  await post("/v1/bans/remove", { prefixes: [address] });
+  await post("/v1/bans/remove", { prefixes: [whole(address)] });
   say(`${address} is let in again.`);
 }
 
