@@ -1,5 +1,5 @@
 // The pool as a ring: a segment for each address. Up to a thousand they are drawn, beyond that painted pixel by pixel.
-import { get, html, listen, render, useEffect, useRef, useState } from "./page.js";
+import { get, listen, number } from "./page.js";
 
 export const uses = { f: "free", b: "bound", o: "offered", c: "claimed", r: "resting" };
 const letters = Object.keys(uses);
@@ -13,6 +13,7 @@ export class Pool {
   offer = 2;
   rest = 0;
   since = []; // when each became what it is, in ms
+  #tally = new Map(); // how many there are with each letter
   #waiting = null; // changes that came before the map
   #tell;
 
@@ -29,6 +30,8 @@ export class Pool {
       Object.assign(this, { ranges: map.ranges, number: map.number, offer: map.offer, rest: map.rest });
       this.states = Uint8Array.from(map.states, (letter) => letter.charCodeAt(0));
       this.since = new Float64Array(this.states.length);
+      this.#tally.clear();
+      for (const letter of this.states) this.#count(letter, 1);
       const waiting = this.#waiting;
       this.#waiting = null;
       this.#tell(null);
@@ -56,6 +59,8 @@ export class Pool {
     for (const place of at) {
       const letter = change.states.charCodeAt(i++);
       if (this.states[place] === letter) continue;
+      this.#count(this.states[place], -1);
+      this.#count(letter, 1);
       this.states[place] = letter;
       this.since[place] = now;
       changed.push(place);
@@ -86,10 +91,13 @@ export class Pool {
     return uses[String.fromCharCode(this.states[place])] ?? "";
   }
 
+  #count(letter, by) {
+    this.#tally.set(letter, (this.#tally.get(letter) ?? 0) + by);
+  }
+
+  // counts are how many addresses there are of each use.
   counts() {
-    const counts = Object.fromEntries(letters.map((letter) => [uses[letter], 0]));
-    for (const code of this.states) counts[uses[String.fromCharCode(code)]]++;
-    return counts;
+    return Object.fromEntries(letters.map((letter) => [uses[letter], this.#tally.get(letter.charCodeAt(0)) ?? 0]));
   }
 }
 
@@ -184,8 +192,8 @@ class Segments {
     }
     const c = this.pool.counts();
     this.big.setAttribute("class", "big");
-    this.big.textContent = String(c.claimed + c.offered);
-    this.small.textContent = `of ${this.pool.states.length} in use`;
+    this.big.textContent = number(c.claimed + c.offered);
+    this.small.textContent = `of ${number(this.pool.states.length)} in use`;
   }
 
   select(i, chosen) {
@@ -228,10 +236,15 @@ class Pixels {
       else return;
       event.preventDefault();
     });
-    this.told = document.createElement("p");
-    this.told.className = "under";
-    this.told.setAttribute("aria-live", "polite");
-    element.replaceChildren(this.canvas, this.told);
+    this.middle = document.createElement("p");
+    this.middle.className = "middle";
+    this.big = document.createElement("b");
+    this.small = document.createElement("span");
+    this.middle.append(this.big, this.small);
+    this.spoken = document.createElement("p"); // what the keyboard has chosen
+    this.spoken.className = "sr";
+    this.spoken.setAttribute("aria-live", "polite");
+    element.replaceChildren(this.canvas, this.middle, this.spoken);
     addEventListener("themechange", () => this.repaint());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.repaint());
     this.show(null);
@@ -282,7 +295,7 @@ class Pixels {
 
   colours() {
     const style = getComputedStyle(this.canvas.isConnected ? this.canvas : document.documentElement);
-    const probe = new OffscreenCanvas(1, 1).getContext("2d");
+    const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     this.colour = {};
     for (const [letter, use] of Object.entries(uses)) {
       probe.fillStyle = style.getPropertyValue(`--use-${use}`).trim() || "#888";
@@ -322,12 +335,15 @@ class Pixels {
   hint(i) {
     this.hinted = i;
     const c = this.pool.counts();
-    this.told.textContent = i >= 0 ? `${this.pool.address(i)} ${this.pool.use(i)}` : `${c.claimed + c.offered} of ${this.pool.states.length} in use`;
+    this.big.textContent = i >= 0 ? this.pool.address(i) : number(c.claimed + c.offered);
+    this.small.textContent = i >= 0 ? this.pool.use(i) : `of ${number(this.pool.states.length)} in use`;
+    this.big.className = i >= 0 ? "address" : "";
   }
 
   select(i, chosen) {
     this.at = i;
     this.hint(i);
+    this.spoken.textContent = `${this.pool.address(i)} ${this.pool.use(i)}`;
     this.choose?.(i, chosen);
   }
 }
