@@ -68,7 +68,7 @@ test-all: ## run all tests; what has passed at this commit is not run again
 	tools/test.sh all
 
 test-unit: ## run the tests that need no root
-	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e)|internal/lab/(demo|netns|oncpu|bench|bench/(dut|scenario|trafficgen)))$$')
+	$(GO) test $$($(GO) list ./... | grep -vE '/(test/(browser|datapath|e2e|page)|internal/lab/(demo|netns|oncpu|bench|bench/(dut|scenario|trafficgen)))$$')
 	$(GO) test -C tools ./testsummary ./constants
 
 fuzz: ## fuzz every parser for FUZZTIME=10m each; FUZZ=regexp picks some

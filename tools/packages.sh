@@ -52,6 +52,8 @@ go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}
       if [ -f "$file" ]; then printf '==== %s %s, %s\n\n%s\n\n' "$module" "$version" "${file##*/}" "$(<"$file")"; fi
     done
   done >"$stage/notices"
+vendored=internal/page/assets/vendored
+for file in "$vendored"/*.LICENSE.txt; do printf '==== %s\n\n%s\n\n' "${file##*/}" "$(<"$file")"; done >>"$stage/notices"
 gzip -9n "$stage"/changelog "$stage"/notices "$stage"/manual/*
 # lintian knows no field License in a deb: its licences are in the file copyright.
 sed '/^license:/d' packages/nfpm.yaml >"$stage/deb.yaml"
@@ -63,7 +65,7 @@ for GOARCH in amd64 arm64; do
   export GOARCH
   compile $GOARCH
   cp "$stage/realmgate" "$stage/realmgate-$GOARCH"
-  "$stage/sbom" "$stage/realmgate" "$VERSION" >"dist/realmgate_${VERSION}_$GOARCH.cdx.json"
+  "$stage/sbom" "$stage/realmgate" "$VERSION" $vendored/LIST >"dist/realmgate_${VERSION}_$GOARCH.cdx.json"
   for format in deb rpm; do
     (cd "$stage" && ./nfpm package --config $format.yaml --packager $format --target "$OLDPWD/dist" >/dev/null)
   done

@@ -16,9 +16,9 @@ fi
 
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
-declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [browser]=18 [lab]=15 [explain]=12
-  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [packages]=30 [fuzz]=22)
-slow=(tcx daemon e2e browser lab explain matrix-http matrix-https matrix-both clients sites measures transfers packages fuzz)
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [browser]=18 [page]=10 [lab]=15 [explain]=12
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [page-load]=15 [packages]=30 [fuzz]=22)
+slow=(tcx daemon e2e browser page lab explain matrix-http matrix-https matrix-both clients sites measures transfers page-load packages fuzz)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
@@ -30,6 +30,7 @@ declare -A lengthy=(
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
   [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
+  [page-load]='LargePool'
   [packages]='BillListsEveryModule|ImageServesANameByItsLayerAlone|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree|SumsAreSigned'
 )
 
@@ -80,13 +81,13 @@ others() { grep -vE "^$module/($1)$" <<<"$all" || true; }
 # What loads programs or makes namespaces is never taken from the cache. The rest is plain Go.
 dataplane='internal/(nf(/[a-z]+)?|datapath|diagnose|tenants|lab/netns)|test/datapath'
 lab='internal/lab/(bench|bench/(dut|scenario|trafficgen)|demo|oncpu)'
-whole="internal/daemon|$lab|test/(browser|e2e)"
+whole="internal/daemon|$lab|test/(browser|e2e|page)"
 bench='External|Interrupted$|Killed|WaitsForAnother' # those of internal/cli that run the lab's programs
 concurrent='internal/(api|client|lifecycle|nameserver)'
 raced="$concurrent|internal/daemon" # with the race detector
 
 # The main stories of whole gateways and of the daemon, told in a minute; the parts e2e and daemon have all.
-stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing|User|MissingCapability|SystemdIsTold|Handover|Roles'
+stories='NameToPage|ReloadOpensAtOnce|ReloadOfABadFileChangesNothing|KillLosesNoTransfer|BanOutlivesItsDaemon|Dnat|SessionsEnd|StopPutsEverythingBack|ServiceThatFailsChangesNothing|User|MissingCapability|SystemdIsTold|Handover|Roles|Now'
 
 stage() { # NAME PACKAGES FLAGS...: a run of go test whose events go to standard output
   local name=$1 list=$2 start=$SECONDS
@@ -113,7 +114,7 @@ quick_tests() {
 beside_datapath() {
   stage unit "$(others "$dataplane|$whole|$concurrent")" -skip "^TestBench($bench)"
   with_race stage race "$(packages "$concurrent")"
-  stage stories "$(packages 'test/e2e|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
+  stage stories "$(packages 'test/e2e|test/page|internal/daemon')" "${waiting[@]}" -p=2 -run "^Test($stories)\$"
   (cd tools && go test -json ./testsummary ./constants ./manual) || echo tools >>"$work/failed"
 }
 # The data plane at tcx, then what is random for longer in both forms.
@@ -129,6 +130,7 @@ daemon_tests() {
 }
 e2e_tests() { stage e2e "$(packages test/e2e)" "${waiting[@]}"; }
 browser_tests() { stage browser "$(packages test/browser)" "${waiting[@]}"; }
+page_tests() { stage page "$(packages test/page)" "${waiting[@]}"; }
 # What is explained of 100 flows through each of 1,000 configurations is what then becomes of them.
 explain_tests() {
   stage explain "$(packages internal/daemon)" -count=1 -run '^TestExplainDifferential$' -configurations=1000 -flows=100
@@ -147,6 +149,7 @@ clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
 measures_tests() { at_length test/e2e; }
 transfers_tests() { at_length test/e2e; }
+page-load_tests() { at_length test/page; }
 packages_tests() { at_length test/packages; }
 # What is read of a stranger's first words for ten minutes, every other parser for seconds.
 fuzz_tests() { fuzzed 150s /web/hello && fuzzed 10s .; }

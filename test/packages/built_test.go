@@ -149,6 +149,18 @@ func TestBillListsEveryModule(t *testing.T) {
 			t.Errorf("the licence of %s is not told", m.Path)
 		}
 	}
+	scripts, err := os.ReadFile("../../internal/page/assets/vendored/LIST")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(scripts)) {
+		fields := strings.Split(line, "  ")
+		name, version, _ := strings.Cut(fields[2], " ")
+		want = append(want, name+"/"+fields[1]+" "+version)
+		if !strings.Contains(string(notices), "==== "+name+".LICENSE.txt") {
+			t.Errorf("the licence of %s is not told", name)
+		}
+	}
 	text, err := os.ReadFile(built(t, "*_amd64.cdx.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +175,9 @@ func TestBillListsEveryModule(t *testing.T) {
 	var got []string
 	for _, c := range bill.Components {
 		got = append(got, c.Name+" "+c.Version)
-		if c.Purl != "pkg:golang/"+c.Name+"@"+c.Version {
+		script, _, isScript := strings.Cut(c.Name, "/")
+		isScript = isScript && c.Purl == "pkg:npm/"+script+"@"+c.Version
+		if c.Purl != "pkg:golang/"+c.Name+"@"+c.Version && !isScript {
 			t.Errorf("%s %s has the URL %s", c.Name, c.Version, c.Purl)
 		}
 	}

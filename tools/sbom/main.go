@@ -15,11 +15,11 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "sbom: give the program and its version")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "sbom: give the program, its version and the list of scripts")
 		os.Exit(2)
 	}
-	if err := write(os.Stdout, os.Args[1], os.Args[2], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+	if err := write(os.Stdout, os.Args[1], os.Args[2], os.Args[3], os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
@@ -44,7 +44,7 @@ type (
 		Ref     string `json:"bom-ref"`
 		Name    string `json:"name"`
 		Version string `json:"version"`
-		URL     string `json:"purl"` // pkg:golang/MODULE@VERSION
+		URL     string `json:"purl"` // pkg:golang/MODULE@VERSION, pkg:npm/PACKAGE@VERSION
 		Hashes  []hash `json:"hashes,omitempty"`
 	}
 	hash struct {
@@ -57,7 +57,7 @@ type (
 	}
 )
 
-func write(w io.Writer, program, version, epoch string) error {
+func write(w io.Writer, program, version, list, epoch string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return fmt.Errorf("read what %s is made of: %w", program, err)
@@ -81,6 +81,11 @@ func write(w io.Writer, program, version, epoch string) error {
 		}
 		b.Components = append(b.Components, module("library", m.Path, m.Version))
 	}
+	scripts, err := scriptsOf(list)
+	if err != nil {
+		return err
+	}
+	b.Components = append(b.Components, scripts...)
 	on := dependency{Ref: itself.Ref}
 	for _, c := range b.Components {
 		on.On = append(on.On, c.Ref)
@@ -90,6 +95,24 @@ func write(w io.Writer, program, version, epoch string) error {
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)
 	return out.Encode(b)
+}
+
+// scriptsOf reads a list of scripts: hash, file, package and version, licence, with two blanks between.
+func scriptsOf(list string) (made []component, err error) {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil, fmt.Errorf("read the list of scripts: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSpace(line), "  ")
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("read the list of scripts: %q has not four fields", line)
+		}
+		name, version, _ := strings.Cut(fields[2], " ")
+		url := "pkg:npm/" + name + "@" + version
+		made = append(made, component{"file", url + "#" + fields[1], name + "/" + fields[1], version, url, []hash{{"SHA-256", fields[0]}}})
+	}
+	return made, nil
 }
 
 func module(kind, path, version string) component {
