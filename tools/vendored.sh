@@ -36,3 +36,11 @@ take uplot/dist/uPlot.min.css uplot.css uplot 1.6.32 MIT uplot/LICENSE
 node tools/vendored/map.mjs "$work/world-atlas/countries-110m.json" "$work/topojson-client/dist/topojson-client.js" \
   "$work/i18n-iso-countries/codes.json" >"$folder/world.js"
 note world.js world-atlas 2.0.2 ISC "$work/world-atlas/LICENSE"
+
+# For tests alone: it is in no program.
+fetch axe-core 4.14.1
+tests=test/page/testdata
+mkdir -p "$tests"
+install -m 644 "$work/axe-core/axe.min.js" "$tests/axe.min.js"
+install -m 644 "$work/axe-core/LICENSE" "$tests/axe-core.LICENSE.txt"
+printf '%s  axe.min.js  axe-core 4.14.1  MPL-2.0\n' "$(sha256sum <"$tests/axe.min.js" | cut -d' ' -f1)" >"$tests/LIST"

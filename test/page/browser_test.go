@@ -199,7 +199,8 @@ var looks = []struct {
 	width, height int
 }{{"light", "light", 1280, 900}, {"dark", "dark", 1280, 900}, {"light-360", "light", 360, 740}, {"dark-360", "dark", 360, 740}}
 
-// look shows the page in each way, keeps pictures of it where they are wanted, and wants no sideways scrolling.
+// look shows the page in each way, and keeps pictures of it where they are wanted. It wants no sideways scrolling, an empty console,
+// and nothing that keeps people out.
 func (b *browser) look(name string) {
 	b.t.Helper()
 	for _, l := range looks {
@@ -210,6 +211,9 @@ func (b *browser) look(name string) {
 		b.eval(`({Scroll: document.documentElement.scrollWidth, Client: document.documentElement.clientWidth})`, &size)
 		if size.Scroll > size.Client {
 			b.t.Errorf("%s %s: the page is %d wide, and shows %d", name, l.name, size.Scroll, size.Client)
+		}
+		if l.width > 360 {
+			b.openToAll(name + " " + l.name)
 		}
 		if folder := os.Getenv("REALMGATE_SCREENSHOTS"); folder != "" {
 			var picture struct{ Data string }

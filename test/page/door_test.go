@@ -47,8 +47,8 @@ func TestTokenOpensThePage(t *testing.T) {
 	b := newBrowser(t, g.Gateway.Namespace)
 	b.open("http://127.0.0.1:9470/names")
 	b.until("it asks for a token", `document.querySelector("#token") !== null`)
-	b.look("login")
 	b.forget() // a page that is refused is an error in the console
+	b.look("login")
 	enter := func(token string) {
 		t.Helper()
 		b.eval(`document.querySelector("#token").value = `+string(marshal(t, token))+`; document.querySelector("form").submit()`, nil)
