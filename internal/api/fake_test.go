@@ -80,6 +80,10 @@ func (g *fakeGateway) Pool(f Filter) ([]Binding, error) {
 	return g.pool, g.err
 }
 
+func (g *fakeGateway) Lately(int, ...string) []Message {
+	return []Message{{Number: 1, Topic: "bans", Data: []byte(`{"kind":"ban"}`)}}
+}
+
 func (g *fakeGateway) PoolMap() (PoolMap, error) {
 	return PoolMap{Number: 3, Ranges: []PoolRange{{netip.MustParseAddr("198.18.0.1"), 2}}, States: "fo", Offer: 2, Rest: 60}, g.err
 }

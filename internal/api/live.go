@@ -23,6 +23,8 @@ const commentEvery = 15 * time.Second
 type StreamCommands interface {
 	// Listen listens to topics from now on, or from the message after the last one that was heard, by its ID.
 	Listen(topics []string, last string) (Listener, error)
+	// Lately are the last messages of some topics, the newest first.
+	Lately(most int, topics ...string) []Message
 }
 
 // Listener is one who listens. Close it.

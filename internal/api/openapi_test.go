@@ -166,6 +166,8 @@ func (s schemas) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return object{"type": "object"}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return object{"type": "string"}
 	}

@@ -66,6 +66,7 @@ func Routes() []Route {
 		rows("/v1/bans", "The bans in force.", Ban{}, all(Gateway.Bans, "prefix")),
 		rows("/v1/jails", "The logs that are watched.", Jail{}, configured(Gateway.Jails, "name")),
 		rows("/v1/events", "The sinks of events.", Sink{}, configured(Gateway.Events, "name")),
+		get("/v1/events/last", Read, "What happened lately, the last first.", LastEvents{}, handler.lastEvents),
 		rows("/v1/lists", "The lists of addresses that are fetched.", List{}, configured(Gateway.Lists, "name")),
 		rows("/v1/tokens", "The tokens by which one may ask over TCP, without their secrets.", Token{}, all(Gateway.Tokens, "name")).by(Admin),
 

@@ -161,3 +161,5 @@ func (g fakeGateway) Listen([]string, string) (api.Listener, error) {
 }
 
 func (g fakeGateway) PoolMap() (api.PoolMap, error) { return api.PoolMap{}, g.err }
+
+func (g fakeGateway) Lately(int, ...string) []api.Message { return nil }

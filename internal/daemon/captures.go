@@ -38,8 +38,6 @@ func (g kernelServices) runCaptures(ctx context.Context) error {
 
 // Drops implements api.Gateway.
 func (g commands) Drops(ctx context.Context, filter api.Filter, visit func(api.Drop) bool) error {
-	return g.drops.Watch(ctx, filter, func(a ...netip.Addr) string { return g.view.Load().realm.HostOf(a...) }, func(d api.Drop) bool {
-		d.Country = g.Country(d.Outside())
-		return visit(d)
-	})
+	located := func(d api.Drop) bool { d.Country = g.Country(d.Outside()); return visit(d) }
+	return g.drops.Watch(ctx, filter, func(a ...netip.Addr) string { return g.view.Load().realm.HostOf(a...) }, located)
 }

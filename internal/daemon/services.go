@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"context"
-
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 )
@@ -56,7 +54,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "questions", Run: names.runQuestions},
 		{Name: "web names", Prepare: names.prepareWeb, Run: g.web.Run, Report: g.web.Report},
 		{Name: "captures", Open: kernel.openCaptures, Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
-		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: endless(g.outbound.Run), Report: g.outbound.Report},
+		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: lifecycle.Endless(g.outbound.Run), Report: g.outbound.Report},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
 		{Name: "attachment", Open: kernel.attach},
 		{Name: "metrics", Prepare: machine.prepareMetrics},
@@ -67,11 +65,3 @@ func (g *Daemon) newServices() serviceList {
 
 // noChange is of a service that has nothing to do at the start.
 func noChange(*draft) (change, error) { return change{}, nil }
-
-// endless is a service that ends with ctx alone.
-func endless(run func(context.Context)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		run(ctx)
-		return nil
-	}
-}

@@ -1,11 +1,13 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,6 +156,18 @@ func (h *Hub) leave(topic string) {
 		s.end()
 		delete(h.running, topic)
 	}
+}
+
+// Lately implements api.StreamCommands.
+func (h *Hub) Lately(most int, topics ...string) (list []api.Message) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, topic := range topics {
+		kept := h.ring(topic).messages
+		list = append(list, kept[max(0, len(kept)-most):]...)
+	}
+	slices.SortFunc(list, func(x, y api.Message) int { return cmp.Compare(y.Number, x.Number) })
+	return list[:min(most, len(list))]
 }
 
 // listener is one who listens.

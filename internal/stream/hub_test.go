@@ -138,6 +138,24 @@ func TestSlowListener(t *testing.T) {
 	}
 }
 
+// What was told lately is there, the last first, whatever its topic.
+func TestLately(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil)
+	for i, topic := range []string{"events", "bans", "drops", "events", "bans", "bans"} {
+		h.Tell(topic, i+1)
+	}
+	for most, want := range map[int]string{0: "", 2: "6 5 ", 4: "6 5 4 2 ", 9: "6 5 4 2 1 "} {
+		got := ""
+		for _, m := range h.Lately(most, "bans", "events") {
+			got += string(m.Data) + " "
+		}
+		if got != want {
+			t.Errorf("the last %d are %q, want %q", most, got, want)
+		}
+	}
+}
+
 // What is kept is bounded in octets, too.
 func TestRingIsBounded(t *testing.T) {
 	t.Parallel()

@@ -20,20 +20,21 @@ func TestStrangersWriteText(t *testing.T) {
 		"lent":1,"claimed":1,"expired":0}`, "EVIL", text)
 	status = strings.Join(strings.Fields(strings.ReplaceAll(status, "\n", " ")), " ")
 	f := &fake{answers: map[string]string{
-		"/v1/caller":   strings.ReplaceAll(`{"role":"admin","kind":EVIL,"name":EVIL}`, "EVIL", text),
-		"/v1/status":   status,
-		"/v1/pool/map": `{"number":0,"ranges":[{"first":"198.18.0.32","count":2}],"states":"cf","offer":2,"rest":60}`,
-		"/v1/pool":     row(`"address":"198.18.0.32","service":EVIL,"host":EVIL,"private":"10.0.0.1","ports":[EVIL],"state":"bound","sessions":1,"reservations":0,"claims":0,"rests":0`),
-		"/v1/names":    row(`"service":EVIL,"host":EVIL,"address":"198.18.0.32","ports":[],"asked":1,"lent":1,"refused":1,"asker":"192.0.2.1","last":"2026-11-30T10:00:00Z","why":EVIL`),
-		"/v1/bans":     row(`"prefix":"192.0.2.1/32","since":"2026-11-30T10:00:00Z","reason":EVIL,"exempt":EVIL`),
-		"/v1/lists":    row(`"name":EVIL,"url":EVIL,"error":EVIL,"prefixes":1,"state":EVIL`),
-		"/v1/jails":    row(`"name":EVIL,"log":EVIL,"error":EVIL,"state":EVIL`),
-		"/v1/events":   row(`"name":EVIL,"error":EVIL`),
-		"/v1/hosts":    row(`"name":EVIL,"address":"10.0.0.1","open":[],"services":[]`),
-		"/v1/sessions": row(`"protocol":"tcp","private":"10.0.0.1:80","external":"198.18.0.32:80","remote":"192.0.2.1:1","state":"established","origin":"pool","host":EVIL,"name":EVIL,"age":1,"idle":1`),
-		"/v1/chains":   row(`"name":EVIL,"match":[{"host":EVIL}],"functions":[{"name":EVIL,"use":EVIL,"priority":1,"seen":1,"accepted":0,"dropped":0,"failed":0,"samples":0,"ns_each":0}],"changes":[EVIL]`),
-		"/v1/web":      row(`"host":EVIL,"address":"10.0.0.1"`),
-		"/v1/config":   strings.ReplaceAll(`{"generation":1,"files":[{"file":EVIL,"text":EVIL}]}`, "EVIL", text),
+		"/v1/caller":      strings.ReplaceAll(`{"role":"admin","kind":EVIL,"name":EVIL}`, "EVIL", text),
+		"/v1/status":      status,
+		"/v1/pool/map":    `{"number":0,"ranges":[{"first":"198.18.0.32","count":2}],"states":"cf","offer":2,"rest":60}`,
+		"/v1/pool":        row(`"address":"198.18.0.32","service":EVIL,"host":EVIL,"private":"10.0.0.1","ports":[EVIL],"state":"bound","sessions":1,"reservations":0,"claims":0,"rests":0`),
+		"/v1/names":       row(`"service":EVIL,"host":EVIL,"address":"198.18.0.32","ports":[],"asked":1,"lent":1,"refused":1,"asker":"192.0.2.1","last":"2026-11-30T10:00:00Z","why":EVIL`),
+		"/v1/bans":        row(`"prefix":"192.0.2.1/32","since":"2026-11-30T10:00:00Z","reason":EVIL,"exempt":EVIL`),
+		"/v1/lists":       row(`"name":EVIL,"url":EVIL,"error":EVIL,"prefixes":1,"state":EVIL`),
+		"/v1/jails":       row(`"name":EVIL,"log":EVIL,"error":EVIL,"state":EVIL`),
+		"/v1/events":      row(`"name":EVIL,"error":EVIL`),
+		"/v1/events/last": strings.ReplaceAll(`{"items":[{"time":"2026-11-30T10:00:00Z","kind":EVIL,"instance":EVIL,"sequence":7,"error":EVIL}]}`, "EVIL", text),
+		"/v1/hosts":       row(`"name":EVIL,"address":"10.0.0.1","open":[],"services":[]`),
+		"/v1/sessions":    row(`"protocol":"tcp","private":"10.0.0.1:80","external":"198.18.0.32:80","remote":"192.0.2.1:1","state":"established","origin":"pool","host":EVIL,"name":EVIL,"age":1,"idle":1`),
+		"/v1/chains":      row(`"name":EVIL,"match":[{"host":EVIL}],"functions":[{"name":EVIL,"use":EVIL,"priority":1,"seen":1,"accepted":0,"dropped":0,"failed":0,"samples":0,"ns_each":0}],"changes":[EVIL]`),
+		"/v1/web":         row(`"host":EVIL,"address":"10.0.0.1"`),
+		"/v1/config":      strings.ReplaceAll(`{"generation":1,"files":[{"file":EVIL,"text":EVIL}]}`, "EVIL", text),
 	}}
 	f.stream = func(_ context.Context, tell func(topic, data string)) {
 		tell("status", status)

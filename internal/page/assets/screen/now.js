@@ -5,8 +5,13 @@ import { Charts } from "../charts.js";
 
 const list = document.getElementById("event-list");
 const happened = [];
-function tellEvent(event) {
-  happened.unshift(event);
+function tellEvent(...events) {
+  for (const event of events) if (!happened.some((one) => one.sequence === event.sequence)) happened.push(event);
+  happened.sort((a, b) => b.sequence - a.sequence);
+  if (!list.dataset.live) {
+    list.dataset.live = "yes";
+    list.replaceChildren();
+  }
   happened.length = Math.min(happened.length, 10);
   render(happened.map((one) => html`<${Happened} key=${one.sequence} of=${one} />`), list);
 }
@@ -45,7 +50,10 @@ const follower = follow(document.getElementById("ring"), {
   choose: (place, chosen) => chosen && location.assign("/ring?at=" + follower.pool.address(place)),
   topics: ["bans", "events"],
   handlers: {
-    begin: countBans,
+    begin: () => {
+      countBans();
+      get("/v1/events/last").then((last) => last.items.length && tellEvent(...last.items), () => {});
+    },
     bans: (event) => {
       countBans();
       tellEvent(event);
