@@ -18,7 +18,7 @@ func TestWithoutScript(t *testing.T) {
 	if got := b.text("#sentence"); !strings.HasPrefix(got, "All is well:") {
 		t.Errorf("health is %q", got)
 	}
-	for selector, want := range map[string]string{"#figure-list": "Sessions", "#legend": "free\n14"} {
+	for selector, want := range map[string]string{"#figure-list": "Sessions", "#legend": "free\n10"} {
 		if got := b.text(selector); !strings.Contains(got, want) {
 			t.Errorf("%s shows %q, without %q", selector, got, want)
 		}

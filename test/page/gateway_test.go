@@ -18,7 +18,7 @@ import (
 	"github.com/realmgate/realmgate/test/lab"
 )
 
-// gateway is a realm with two hosts that serve pages, a gateway that runs, and people outside.
+// gateway is a realm with six hosts that serve pages, a gateway that runs, and people outside.
 type gateway struct {
 	*netns.Realm
 	t         *testing.T
@@ -33,7 +33,7 @@ func newGateway(t *testing.T, lines ...string) *gateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(directory) })
-	g := &gateway{lab.NewRealm(t, netns.Options{Prefix: "page", Hosts: 2, Clients: 2, Servers: 1}), t, directory}
+	g := &gateway{lab.NewRealm(t, netns.Options{Prefix: "page", Hosts: 6, Clients: 2, Servers: 1}), t, directory}
 	for i, h := range g.Hosts() {
 		listener, err := h.Listen("tcp", netip.AddrPortFrom(h.IP, 8080).String())
 		if err != nil {

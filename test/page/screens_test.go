@@ -25,7 +25,7 @@ func TestRing(t *testing.T) {
 	b := newBrowser(t, g.Gateway.Namespace)
 	at := g.enter(b)
 	b.open(at + "/ring")
-	b.until("the ring is drawn", `document.querySelectorAll("#ring path.use-bound").length === 2`)
+	b.until("the ring is drawn", `document.querySelectorAll("#ring path.use-bound").length === 6`)
 	b.until("it hears of names", `performance.getEntriesByType("resource").some((r) => r.name.includes("/v1/pool/map"))`)
 	address := g.visit(g.Clients[0], "www.host2.foo.example").String()
 	b.until("it is claimed", `document.querySelector('#ring path[aria-label="`+address+` claimed"]') !== null`)

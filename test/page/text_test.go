@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/realmgate/realmgate/internal/api"
 )
 
 // evil is what a stranger may write wherever strangers write.
@@ -75,4 +77,32 @@ func (b *browser) screens() (paths []string) {
 func (b *browser) settle() {
 	b.t.Helper()
 	b.eval(`new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 400))`, nil)
+}
+
+// Where dropped packets come from is on the map, and in the table beside it.
+func TestCountries(t *testing.T) {
+	t.Parallel()
+	f := &fake{answers: map[string]string{
+		"/v1/caller":   `{"role":"operate","kind":"user","name":"0"}`,
+		"/v1/status":   string(marshal(t, api.Status{Health: "All is well.", Warnings: []string{}, Reasons: []api.ReasonCount{{Reason: "drop_geofence", Packets: 30}, {Reason: "drop_ban", Packets: 7}}})),
+		"/v1/pool/map": `{"number":0,"ranges":[],"states":"","offer":2,"rest":60}`,
+	}}
+	f.stream = func(_ context.Context, tell func(topic, data string)) {
+		tell("status", f.answers["/v1/status"])
+		for range 3 {
+			for _, country := range []string{"DE", "US", "US", "US", "RU", "SM"} { // one is too small for the map
+				tell("drops", `{"time":"2026-11-30T10:00:00Z","reason":"drop_geofence","side":"public","interface":"eth0","tuple":{"protocol":"tcp","source":"192.0.2.1:1","destination":"198.18.0.32:80"},"length":60,"country":"`+country+`"}`)
+			}
+		}
+	}
+	b, at := f.serve(t)
+	b.open(at + "/drops")
+	b.until("three countries are on the map", `document.querySelectorAll(".world path[class^=hit]").length === 3`)
+	if got := b.text("#countries"); !strings.Contains(got, "United States of America\t9") || !strings.Contains(got, "SM\t3") {
+		t.Errorf("the table says %q", got)
+	}
+	b.look("countries")
+	b.open(at + "/drops?reason=drop_ban")
+	b.until("what to do is told", `document.querySelector("#reasons details[open]")?.innerText.includes("What to do")`)
+	b.quiet("countries")
 }

@@ -157,6 +157,7 @@ class Segments {
       else return;
       event.preventDefault();
     });
+    this.root.style.setProperty("--offer", `${pool.offer}s`); // for which what is offered fades
     element.replaceChildren(this.root);
     this.show(null);
   }

@@ -1,5 +1,5 @@
 // Now: is it well, what does the pool do, what happened.
-import { compact, get, health, html, number, render, When } from "../page.js";
+import { Address, When, compact, get, health, html, number, query, render } from "../page.js";
 import { follow } from "../ring.js";
 import { Charts } from "../charts.js";
 
@@ -34,6 +34,10 @@ function Figures({ status }) {
     <div><dt>Bans</dt><dd><a href="/protection">${bans === null ? "…" : number(bans)}</a></dd></div>`;
 }
 
+// The name that was lent last, and to whom.
+const note = document.getElementById("asked");
+const Lent = ({ of }) => html`<a href=${"/names" + query({ name: of.name })}>${of.name}</a> is at <a class="address" href=${"/ring" + query({ at: of.answers[0] })}>${of.answers[0]}</a>, says the answer to <${Address} of=${of.asker} />.`;
+
 let bans = null;
 const countBans = () => get("/v1/bans?limit=10000").then((page) => (bans = page.items.length), () => {});
 
@@ -48,7 +52,7 @@ const charts = new Charts(document.getElementById("charts"), [
 const legend = document.getElementById("legend");
 const follower = follow(document.getElementById("ring"), {
   choose: (place, chosen) => chosen && location.assign("/ring?at=" + follower.pool.address(place)),
-  topics: ["bans", "events"],
+  topics: ["bans", "events", "names"],
   handlers: {
     begin: () => {
       countBans();
@@ -59,6 +63,14 @@ const follower = follow(document.getElementById("ring"), {
       tellEvent(event);
     },
     events: tellEvent,
+    names: ({ questions = [] }) => {
+      const lent = questions.findLast((q) => q.side === "public" && q.answers);
+      if (lent && note) {
+        if (!note.dataset.live) note.replaceChildren();
+        note.dataset.live = "yes";
+        render(html`<${Lent} of=${lent} />`, note);
+      }
+    },
     status: (status) => {
       health(status);
       if (figures.dataset.live !== "yes") {
