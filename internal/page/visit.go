@@ -136,7 +136,7 @@ func cookieName(r *http.Request) string {
 }
 
 func cookie(r *http.Request, secret string, seconds int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // it is Secure where there is TLS
 		Name: cookieName(r), Value: secret, Path: "/", MaxAge: seconds, Secure: r.TLS != nil, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	}
 }

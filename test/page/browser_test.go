@@ -216,14 +216,17 @@ func (b *browser) look(name string) {
 			b.openToAll(name + " " + l.name)
 		}
 		if folder := os.Getenv("REALMGATE_SCREENSHOTS"); folder != "" {
-			var picture struct{ Data string }
-			b.do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": l.width == 360}, &picture)
-			image, err := base64.StdEncoding.DecodeString(picture.Data)
-			if err == nil {
-				err = os.WriteFile(filepath.Join(folder, name+"-"+l.name+".png"), image, 0o644) // #nosec G306 -- everybody may look
-			}
-			if err != nil {
-				b.t.Fatal(err)
+			b.eval(`document.querySelectorAll(".brand small, footer").forEach((e) => e.replaceChildren())`, nil) // the test's own
+			for _, format := range []string{"png", "webp"} {
+				var picture struct{ Data string }
+				b.do("Page.captureScreenshot", map[string]any{"format": format, "quality": 80, "captureBeyondViewport": l.width == 360}, &picture)
+				image, err := base64.StdEncoding.DecodeString(picture.Data)
+				if err == nil {
+					err = os.WriteFile(filepath.Join(folder, name+"-"+l.name+"."+format), image, 0o644) // #nosec G306 -- everybody may look
+				}
+				if err != nil {
+					b.t.Fatal(err)
+				}
 			}
 		}
 	}

@@ -27,8 +27,9 @@ func TestRing(t *testing.T) {
 	b.open(at + "/ring")
 	b.until("the ring is drawn", `document.querySelectorAll("#ring path.use-bound").length === 6`)
 	b.until("it hears of names", `performance.getEntriesByType("resource").some((r) => r.name.includes("/v1/pool/map"))`)
+	b.remember()
 	address := g.visit(g.Clients[0], "www.host2.foo.example").String()
-	b.until("it is claimed", `document.querySelector('#ring path[aria-label="`+address+` claimed"]') !== null`)
+	b.until("it is claimed", `seen.has("`+address+` claimed")`)
 	b.eval(`document.querySelector('#ring path[aria-label^="`+address+` "]').dispatchEvent(new MouseEvent("click", {bubbles: true}))`, nil)
 	b.until("it says who has it", `document.querySelector("#chosen").innerText.includes("www.host2.foo.example.")`)
 	if text := b.text("#chosen"); !strings.Contains(text, address) || !strings.Contains(text, g.Clients[0].IP.String()) {

@@ -84,14 +84,14 @@ func TestCountries(t *testing.T) {
 	t.Parallel()
 	f := &fake{answers: map[string]string{
 		"/v1/caller":   `{"role":"operate","kind":"user","name":"0"}`,
-		"/v1/status":   string(marshal(t, api.Status{Health: "All is well.", Warnings: []string{}, Reasons: []api.ReasonCount{{Reason: "drop_geofence", Packets: 30}, {Reason: "drop_ban", Packets: 7}}})),
+		"/v1/status":   string(marshal(t, api.Status{Health: "All is well.", Warnings: []string{}, Reasons: []api.ReasonCount{{Reason: "drop_denied", Packets: 30}, {Reason: "drop_banned", Packets: 7}}})),
 		"/v1/pool/map": `{"number":0,"ranges":[],"states":"","offer":2,"rest":60}`,
 	}}
 	f.stream = func(_ context.Context, tell func(topic, data string)) {
 		tell("status", f.answers["/v1/status"])
 		for range 3 {
 			for _, country := range []string{"DE", "US", "US", "US", "RU", "SM"} { // one is too small for the map
-				tell("drops", `{"time":"2026-11-30T10:00:00Z","reason":"drop_geofence","side":"public","interface":"eth0","tuple":{"protocol":"tcp","source":"192.0.2.1:1","destination":"198.18.0.32:80"},"length":60,"country":"`+country+`"}`)
+				tell("drops", `{"time":"2026-11-30T10:00:00Z","reason":"drop_denied","side":"public","interface":"eth0","tuple":{"protocol":"tcp","source":"192.0.2.1:1","destination":"198.18.0.32:80"},"length":60,"country":"`+country+`"}`)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestCountries(t *testing.T) {
 		t.Errorf("the table says %q", got)
 	}
 	b.look("countries")
-	b.open(at + "/drops?reason=drop_ban")
+	b.open(at + "/drops?reason=drop_banned")
 	b.until("what to do is told", `document.querySelector("#reasons details[open]")?.innerText.includes("What to do")`)
 	b.quiet("countries")
 }

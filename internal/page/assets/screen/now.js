@@ -17,11 +17,16 @@ function tellEvent(...events) {
 }
 
 // What an event says beside its kind, in a few words.
+const worded = (value) => {
+  if (Array.isArray(value)) return value.map(worded).join(", ");
+  if (typeof value === "object") return JSON.stringify(value);
+  return /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value).toLocaleString() : String(value);
+};
 function Happened({ of }) {
   const { time, kind, instance, sequence, ...rest } = of;
   const words = Object.entries(rest)
     .filter(([, value]) => value !== "" && value != null)
-    .map(([key, value]) => `${key.replaceAll("_", " ")} ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`);
+    .map(([key, value]) => `${key.replaceAll("_", " ")} ${worded(value)}`);
   return html`<li><${When} at=${time} /> <b>${kind.replaceAll("_", " ")}</b> <span>${words.join(" · ")}</span></li>`;
 }
 
