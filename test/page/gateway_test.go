@@ -23,6 +23,7 @@ type gateway struct {
 	*netns.Realm
 	t         *testing.T
 	directory string
+	daemon    *netns.Command
 }
 
 // newGateway starts one; lines are more of its configuration.
@@ -33,7 +34,7 @@ func newGateway(t *testing.T, lines ...string) *gateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(directory) })
-	g := &gateway{lab.NewRealm(t, netns.Options{Prefix: "page", Hosts: 6, Clients: 2, Servers: 1}), t, directory}
+	g := &gateway{lab.NewRealm(t, netns.Options{Prefix: "page", Hosts: 6, Clients: 2, Servers: 1}), t, directory, nil}
 	for i, h := range g.Hosts() {
 		listener, err := h.Listen("tcp", netip.AddrPortFrom(h.IP, 8080).String())
 		if err != nil {
@@ -73,30 +74,40 @@ func (g *gateway) run(configuration string) {
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		g.t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(g.directory, "log"))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer log.Close() // the process has its own copy
-	instance := g.ID()
-	daemon := g.Gateway.Command(context.Background(), program, "run", "-c", config, "--instance", instance)
-	daemon.Stdout, daemon.Stderr = log, log
-	if err := daemon.Start(); err != nil {
-		g.t.Fatal(err)
-	}
+	instance, log := g.ID(), filepath.Join(g.directory, "log")
+	g.start()
 	g.t.Cleanup(func() {
-		_ = daemon.Process.Signal(syscall.SIGTERM)
-		_ = daemon.Wait()
+		g.stop()
 		_ = os.RemoveAll(filepath.Join("/sys/fs/bpf/realmgate", instance))
 		_ = os.Remove("/run/realmgate/" + instance + ".lock")
 		_ = os.Remove(client.SocketPath(instance))
 		_ = os.Remove("/var/lib/realmgate/" + instance + ".db")
 		_ = os.RemoveAll("/var/lib/realmgate/" + instance + ".lists")
-		if text, err := os.ReadFile(log.Name()); err == nil && g.t.Failed() {
+		if text, err := os.ReadFile(log); err == nil && g.t.Failed() {
 			g.t.Logf("the gateway's log:\n%s", text)
 		}
 	})
+}
+
+// start starts the daemon of the configuration that was written, and waits until it serves.
+func (g *gateway) start() {
+	g.t.Helper()
+	log, err := os.OpenFile(filepath.Join(g.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer log.Close() // the process has its own copy
+	g.daemon = g.Gateway.Command(context.Background(), program, "run", "-c", filepath.Join(g.directory, "realmgate.yaml"), "--instance", g.ID())
+	g.daemon.Stdout, g.daemon.Stderr = log, log
+	if err := g.daemon.Start(); err != nil {
+		g.t.Fatal(err)
+	}
 	eventually(g.t, time.Minute, "the daemon serves", func() bool { _, err := g.tell("status"); return err == nil })
+}
+
+func (g *gateway) stop() {
+	_ = g.daemon.Process.Signal(syscall.SIGTERM)
+	_ = g.daemon.Wait()
 }
 
 // tell runs a command of realmgate at the gateway.
