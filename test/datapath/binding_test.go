@@ -142,6 +142,14 @@ func TestBindingUse(t *testing.T) {
 	if n != 1 || used < before-2*1<<28 || used > before+1<<28 {
 		t.Fatalf("used %d before now, %d sessions", before-used, n)
 	}
+	all := 0
+	if err := g.data.BindingUses(func(id uint64, usedAll model.Instant, sessions int) {
+		if all++; id != b.ID || usedAll != used || sessions != n {
+			t.Errorf("of all: binding %d used %d, %d sessions", id, usedAll, sessions)
+		}
+	}); err != nil || all != 1 {
+		t.Errorf("of all: %d are used, %v", all, err)
+	}
 	check(t, dataplane.Age(g.data, time.Minute))
 	g.forwarded(g.put(tcp(service, client, packets.FIN|packets.ACK)))
 	_, n = g.data.BindingUse(b.ID)
