@@ -2,64 +2,138 @@ package page
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // evil is what a stranger may write wherever strangers write.
 const evil = `<script>window.pwned=1</script><img src=x onerror="window.pwned=1">`
 
+// evilEvent is an event all of whose texts are evil, those that no kind has too.
+var evilEvent = strings.ReplaceAll(`{"time":"2026-11-30T10:00:00Z","kind":EVIL,"instance":EVIL,"sequence":1,"prefixes":["192.0.2.1/32"],"reason":EVIL,"error":EVIL,EVIL:EVIL}`, "EVIL", strconv.Quote(evil))
+
+// valid are values of types that are no free text.
+var valid = []any{
+	json.RawMessage(evilEvent),
+	time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC), netip.MustParseAddr("203.0.113.7"), netip.MustParseAddrPort("203.0.113.7:80"),
+	netip.MustParsePrefix("203.0.113.7/32"), model.TCP, model.Port{Protocol: model.TCP, Port: 80, To: 8080}, api.Admin,
+}
+
+// fill puts evil into all texts of a value, an entry into its lists, and something valid into what is no text.
+func fill(v reflect.Value) {
+	for _, value := range valid {
+		if reflect.TypeOf(value) == v.Type() {
+			v.Set(reflect.ValueOf(value))
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(evil)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(7)
+	case reflect.Float64:
+		v.SetFloat(0.7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
+	}
+}
+
+// filled is a value of a type, as JSON, all of whose texts are evil.
+func filled(t *testing.T, example any) string {
+	t.Helper()
+	value := reflect.New(reflect.TypeOf(example))
+	fill(value.Elem())
+	return string(marshal(t, value.Interface()))
+}
+
+// evilAnswers are what a gateway answers where strangers wrote all that it has to tell.
+func evilAnswers(t *testing.T) map[string]string {
+	t.Helper()
+	answers := map[string]string{}
+	for _, route := range api.Routes() {
+		if route.Answer == nil || route.Method != http.MethodGet {
+			continue
+		}
+		answers[route.Path] = filled(t, route.Answer)
+		if route.Form == api.Rows {
+			answers[route.Path] = `{"items":[` + answers[route.Path] + `]}`
+		}
+	}
+	answers["/v1/pool/map"] = `{"number":0,"ranges":[{"first":"198.18.0.32","count":2}],"states":"cf","offer":2,"rest":60}`
+	label := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(evil)
+	answers["/metrics"] = `realmgate_nexthop_up{gateway="` + label + `"} 0` + "\n" + `realmgate_table_entries{table="` + label + `"} 1` + "\n"
+	return answers
+}
+
 // What others write is text on every screen: names, reasons, errors, log lines.
 func TestStrangersWriteText(t *testing.T) {
 	t.Parallel()
 	text := string(marshal(t, evil))
-	row := func(fields string) string { return `{"items":[{` + strings.ReplaceAll(fields, "EVIL", text) + `}]}` }
-	status := strings.ReplaceAll(`{"health":EVIL,"instance":EVIL,"version":EVIL,"config":EVIL,"started":"2026-11-30T10:00:00Z","warnings":[EVIL,EVIL],"generation":1,
-		"sessions":{"used":1,"capacity":2},"mappings":{"used":1,"capacity":2},"half_open":{"used":0,"capacity":1},"pool_addresses":{"used":1,"capacity":2},"pool_services":{"used":1,"capacity":2},
-		"dns":{"queries":1,"refused":0},"reasons":[{"reason":"drop_no_binding","packets":3}],"interfaces":[{"name":EVIL,"side":EVIL,"mode":EVIL,"why":EVIL}],"outbound":[],"changed_chains":[{"chain":EVIL,"changes":[EVIL]}],
-		"lent":1,"claimed":1,"expired":0}`, "EVIL", text)
-	status = strings.Join(strings.Fields(strings.ReplaceAll(status, "\n", " ")), " ")
-	f := &fake{answers: map[string]string{
-		"/v1/caller":      strings.ReplaceAll(`{"role":"admin","kind":EVIL,"name":EVIL}`, "EVIL", text),
-		"/v1/status":      status,
-		"/v1/pool/map":    `{"number":0,"ranges":[{"first":"198.18.0.32","count":2}],"states":"cf","offer":2,"rest":60}`,
-		"/v1/pool":        row(`"address":"198.18.0.32","service":EVIL,"host":EVIL,"private":"10.0.0.1","ports":[EVIL],"state":"bound","sessions":1,"reservations":0,"claims":0,"rests":0`),
-		"/v1/names":       row(`"service":EVIL,"host":EVIL,"address":"198.18.0.32","ports":[],"asked":1,"lent":1,"refused":1,"asker":"192.0.2.1","last":"2026-11-30T10:00:00Z","why":EVIL`),
-		"/v1/bans":        row(`"prefix":"192.0.2.1/32","since":"2026-11-30T10:00:00Z","reason":EVIL,"exempt":EVIL`),
-		"/v1/lists":       row(`"name":EVIL,"url":EVIL,"error":EVIL,"prefixes":1,"state":EVIL`),
-		"/v1/jails":       row(`"name":EVIL,"log":EVIL,"error":EVIL,"state":EVIL`),
-		"/v1/events":      row(`"name":EVIL,"error":EVIL`),
-		"/v1/events/last": strings.ReplaceAll(`{"items":[{"time":"2026-11-30T10:00:00Z","kind":EVIL,"instance":EVIL,"sequence":7,"error":EVIL}]}`, "EVIL", text),
-		"/v1/hosts":       row(`"name":EVIL,"address":"10.0.0.1","open":[],"services":[]`),
-		"/v1/sessions":    row(`"protocol":"tcp","private":"10.0.0.1:80","external":"198.18.0.32:80","remote":"192.0.2.1:1","state":"established","origin":"pool","host":EVIL,"name":EVIL,"age":1,"idle":1`),
-		"/v1/chains":      row(`"name":EVIL,"match":[{"host":EVIL}],"functions":[{"name":EVIL,"use":EVIL,"priority":1,"seen":1,"accepted":0,"dropped":0,"failed":0,"samples":0,"ns_each":0}],"changes":[EVIL]`),
-		"/v1/web":         row(`"host":EVIL,"address":"10.0.0.1"`),
-		"/v1/config":      strings.ReplaceAll(`{"generation":1,"files":[{"file":EVIL,"text":EVIL}]}`, "EVIL", text),
-	}}
+	f := &fake{answers: evilAnswers(t)}
 	f.stream = func(_ context.Context, tell func(topic, data string)) {
-		tell("status", status)
+		tell("status", f.answers["/v1/status"])
 		for topic, data := range map[string]string{
-			"bans":   `{"time":"2026-11-30T10:00:00Z","kind":"ban","instance":EVIL,"sequence":1,"prefixes":["192.0.2.1/32"],"reason":EVIL}`,
-			"events": `{"time":"2026-11-30T10:00:00Z","kind":EVIL,"instance":EVIL,"sequence":2,"error":EVIL,"list":EVIL}`,
-			"drops":  `{"time":"2026-11-30T10:00:00Z","reason":EVIL,"side":"public","interface":EVIL,"tuple":{"protocol":"tcp","source":"192.0.2.1:1","destination":"198.18.0.32:80"},"length":60,"host":EVIL,"country":EVIL}`,
-			"names":  `{"questions":[{"time":"2026-11-30T10:00:00Z","side":"public","transport":"udp","asker":"192.0.2.1","name":EVIL,"type":EVIL,"code":"REFUSED","why":EVIL,"took":0.001},{"time":"2026-11-30T10:00:00Z","side":"public","transport":"udp","asker":"192.0.2.1","name":EVIL,"type":"TXT","code":"NOERROR","answers":[EVIL],"took":0.001}]}`,
+			"bans": evilEvent, "events": evilEvent, "drops": filled(t, api.Drop{}), "names": filled(t, api.NamesTold{}),
 		} {
-			tell(topic, strings.ReplaceAll(data, "EVIL", text))
+			tell(topic, data)
 		}
 	}
 	b, at := f.serve(t)
-	for _, path := range b.screens() {
-		b.open(at + path)
-		b.until(path+" is live", `document.body.innerText.includes(`+text+`) && document.querySelector("main").innerText.includes("<script>")`)
-		b.settle()
-		var found int
-		b.eval(`document.querySelectorAll("img[src=x], main script, [onerror]").length + (window.pwned ? 1 : 0)`, &found)
-		if found > 0 {
-			t.Errorf("%s: what others write is markup", path)
+	asked := map[string][]string{ // of some, what is there to be seen only when it is asked for
+		"/sessions":      {"", "?address=203.0.113.7"},
+		"/protection":    {"", "?address=203.0.113.7", "?address=%3Cscript%3E"},
+		"/explain":       {"?address=203.0.113.7&to=%3Cscript%3E"},
+		"/chains":        {"", "?address=203.0.113.7&to=www.example", "?chain=%3Cscript%3E"},
+		"/configuration": {"", "?view=effective", "?view=files"},
+	}
+	for _, screen := range b.screens() {
+		questions := asked[screen]
+		if questions == nil {
+			questions = []string{""}
 		}
-		b.quiet(path)
+		for _, question := range questions {
+			path := screen + question
+			b.open(at + path)
+			b.until(path+" is live", `document.body.innerText.includes(`+text+`) && document.querySelector("main").innerText.includes("<script>")`)
+			b.settle()
+			var found int
+			b.eval(`document.querySelectorAll("img[src=x], main script, [onerror]").length + (window.pwned ? 1 : 0)`, &found)
+			if found > 0 {
+				t.Errorf("%s: what others write is markup", path)
+			}
+			b.look("text" + strings.ReplaceAll(screen, "/", "-"))
+			b.quiet(path)
+		}
 	}
 }
 
