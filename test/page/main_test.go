@@ -13,7 +13,7 @@ import (
 var program string
 
 // tools are the programs that the tests need from Debian.
-var tools = []string{"chromium", "curl", "dig", "nginx", "unbound"}
+var tools = []string{"chromium", "curl", "dig", "nginx", "tcpdump", "unbound"}
 
 func TestMain(m *testing.M) {
 	if missing := whatIsMissing(); missing != "" {

@@ -15,6 +15,7 @@ export class Problem extends Error {
     super(problem.detail || problem.title || `status ${status}`);
     this.status = status;
     this.remedy = problem.remedy || "";
+    this.errors = problem.errors || []; // of a configuration: file, line and detail
   }
 }
 
@@ -32,12 +33,12 @@ async function ask(path, options) {
   return answer;
 }
 
-// get asks the API; post has it do something.
+// get asks the API; post has it do something, in the generation that is expected to be in force, where one is.
 export const get = (path) => ask(path, {});
-export const post = (path, body) =>
+export const post = (path, body, generation) =>
   ask(path, {
     method: "POST",
-    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+    headers: { ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...(generation === undefined ? {} : { "If-Match": `"${generation}"` }) },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
 
@@ -176,8 +177,10 @@ export function Button({ does, children, ...rest }) {
   return html`<button type="button" disabled=${busy} onClick=${act} ...${rest}>${children}</button>`;
 }
 
+// whole is the prefix of an address alone.
+export const whole = (address) => (address.includes("/") ? address : address + (address.includes(":") ? "/128" : "/32"));
+
 // ban keeps an address away for a day, and takes that back for ten seconds.
-const whole = (address) => (address.includes("/") ? address : address + (address.includes(":") ? "/128" : "/32"));
 export async function ban(address) {
   await post("/v1/bans/add", { prefixes: [whole(address)], seconds: 86400 });
   say(`${address} is banned for a day.`, "Undo", () => unban(address).catch(tell));
@@ -220,6 +223,8 @@ if (theme) {
     dispatchEvent(new Event("themechange"));
   });
 }
+
+document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // g and a letter lead to a screen, / to the search.
 let g = 0;

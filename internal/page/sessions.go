@@ -1,0 +1,9 @@
+package page
+
+import "github.com/realmgate/realmgate/internal/api"
+
+var sessions = screen{Name: "sessions", Path: "/sessions", Title: "Sessions", Key: "s", Figures: func(ask get) (any, error) {
+	var hosts api.Summary
+	err := ask("/v1/sessions/summary?by=host", &hosts)
+	return hosts, err
+}}
