@@ -1,0 +1,3 @@
+package page
+
+var explain = screen{Name: "explain", Path: "/explain", Title: "Explain", Key: "e"}
