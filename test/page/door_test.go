@@ -24,7 +24,10 @@ func TestWithoutScript(t *testing.T) {
 		}
 	}
 	at := strings.TrimSuffix(link[:strings.Index(link, "/enter")], "/")
-	for path, want := range map[string]string{"/ring": "www.host1.foo.example.", "/names": g.Clients[0].IP.String()} {
+	for path, want := range map[string]string{
+		"/ring": "www.host1.foo.example.", "/names": g.Clients[0].IP.String(),
+		"/sessions": "host1.foo.example.", "/chains": "There are no chains", "/protection": "Nobody is banned.", "/gateway": "eth0",
+	} {
 		b.open(at + path)
 		if got := b.text("main"); !strings.Contains(got, want) {
 			t.Errorf("%s shows %q, without %s", path, got, want)
