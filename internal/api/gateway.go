@@ -47,13 +47,6 @@ type Gateway interface {
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
 }
 
-// HandoverCommands are those of an upgrade.
-type HandoverCommands interface {
-	// Handover has the daemon stop as soon as this is answered, leave the data plane at work, and the next version run in its
-	// place. An error says why that cannot take over: then nothing stops.
-	Handover() (Handover, error)
-}
-
 // BanCommands are those about bans.
 type BanCommands interface {
 	Bans() ([]Ban, error)
@@ -392,11 +385,6 @@ type Reload struct {
 	Hosts      int    `json:"hosts"`
 	Confirm    int    `json:"confirm,omitempty"` // seconds until it is undone, unless it is confirmed
 	Dropped    int    `json:"dropped,omitempty"` // changes of chains by command that are no more
-}
-
-// Handover says what a daemon leaves at work.
-type Handover struct {
-	Sessions int `json:"sessions"`
 }
 
 // Ended says how many sessions were ended.

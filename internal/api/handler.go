@@ -89,8 +89,6 @@ func (h handler) endSessions(w http.ResponseWriter, _ *http.Request, query url.V
 	return reply(w, http.StatusOK, Ended{n})
 }
 
-func handover(g Gateway, _ Request) (Handover, error) { return g.Handover() }
-
 func wantNone(query url.Values) error {
 	for key := range query {
 		return failed(fmt.Errorf("unknown parameter %q: none is taken here", key))
