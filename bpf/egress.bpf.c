@@ -69,7 +69,7 @@ static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip
 	__u64 length = drop_captures(skb->len);
 	__be16 port[2] = {};
 
-	if (!control || !control->watch_drops)
+	if (!control || !(control->watch & WATCH_DROPS))
 		return;
 	if ((ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP) && !(ip->frag_off & bpf_htons(IP_OFFSET)) &&
 	    bpf_skb_load_bytes_relative(skb, ip->ihl * 4, port, sizeof(port), BPF_HDR_START_NET))

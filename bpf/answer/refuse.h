@@ -13,13 +13,13 @@
 
 #define REFUSALS_PER_TICK    2048 /* about 7,600 a second */
 #define REFUSALS_OF_A_SOURCE 64	  /* in a tick: about 240 a second; sources of one hash share it */
-#define REFUSALS_ALL	     0	  /* the gateway's place in refusal_budgets */
+#define REFUSALS_ALL	     0	  /* the gateway's place in answer_budgets */
 #define ICMP_PROT_UNREACH    2
 #define ICMP_PORT_UNREACH    3
 
 static __always_inline bool refusals_allow(__u32 place, __u32 most)
 {
-	return budget_spend(bpf_map_lookup_elem(&refusal_budgets, &place), most);
+	return budget_spend(bpf_map_lookup_elem(&answer_budgets, &place), most);
 }
 
 /* The source first, so that one that has used up its own takes nothing from the others. */

@@ -292,6 +292,7 @@ __noinline int session_end(__u32 number, struct session *session, const struct s
 
 	if (!session || !settings)
 		return 0;
+	tell(session, TOLD_SESSION_ENDS);
 	session_unlist(number, session, tick);
 	session_uncount(session);
 	if (session_is_listed_outside(session->origin)) {
@@ -355,6 +356,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		   !filter_join(*number, session)) {
 		goto full;
 	}
+	tell(session, TOLD_SESSION_BEGINS);
 	return REASON_NONE;
 full:
 	/* The mapping is the caller's to release. */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../include/clock.h"
+#include "../trace/tell.h"
 #include "sequence.h"
 #include "record_bucket.h"
 #include "limit.h"
@@ -262,6 +263,8 @@ static __always_inline void session_unmark(struct session *session, __u8 flags)
 	union marks mark = {.as.flags = flags};
 
 	__sync_fetch_and_and(&session->marks.word, ~mark.word);
+	if (flags & SESSION_TENTATIVE)
+		tell(session, TOLD_SESSION_BEGINS);
 }
 
 /* Takes a flag away; whether it was there, for one of several who do. */
@@ -311,6 +314,7 @@ static __always_inline enum turn session_turn(struct session *session, __u8 tcp_
 		if (__sync_val_compare_and_swap(&session->life.word, old.word, new.word) != old.word)
 			continue;
 		*changed = true;
+		tell(session, TOLD_SESSION_CHANGES);
 		if (session_is_led(session->origin) && old.as.tcp == TCP_SYN_BOTH)
 			return TURN_OPENS; /* it is proved */
 		if (tcp_is_closing(old.as.tcp) == tcp_is_closing(new.as.tcp))

@@ -18,7 +18,7 @@ static __always_inline __u64 *honeypot_budget(enum honeypot_budget which)
 {
 	__u32 key = which;
 
-	return bpf_map_lookup_elem(&honeypot_budgets, &key);
+	return bpf_map_lookup_elem(&answer_budgets, &key);
 }
 
 struct reply_route {

@@ -31,6 +31,9 @@ struct exported {
 	struct endpoint endpoint;
 	struct claim_event claim_event;
 	struct drop_event drop_event;
+	struct flow_event flow_event;
+	enum told told;
+	enum watch watch;
 	struct honeypot_event honeypot_event;
 	struct web_event web_event;
 	struct count_request count_request;

@@ -140,6 +140,7 @@ enum statistic {
 	STATISTIC_KNOWN_FULL,	    /* clients that were not made known, as there was no place */
 	STATISTIC_SUBSCRIBERS_FULL, /* sessions of hosts that were not counted, as there was no place */
 	STATISTIC_REMOTES_FULL,
+	STATISTIC_FLOWS_UNTOLD, /* flow_event for which its ring had no room */
 	STATISTIC_MAX,
 };
 TABLE(statistics, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, __u64, STATISTIC_MAX, 0);
@@ -152,19 +153,20 @@ struct budget {
 	__u32 claims_told; /* in which 4 ms its reader was last woken for a claim, reservation.h */
 	__u32 cookies;	   /* SYNs answered by cookie in this tick */
 	__u64 missed;	   /* drops that somebody watched for, and was not told of */
+	__u32 flows_told;  /* in which 17 ms its reader was last woken for a flow_event, trace/tell.h */
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
-/* How much was refused lately (refuse.h): struct spending, by a hash of who was, and first in all. */
-TABLE(refusal_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 1 + REFUSAL_SOURCES, BPF_F_MMAPABLE);
-
-/* How much the honeypot did lately (honeypot_route.h): struct spending. */
+/*
+ * How much was answered lately, struct spending: refusals (refuse.h), first in all, then by a hash of who was refused; behind
+ * them what the honeypot did (honeypot_route.h).
+ */
 enum honeypot_budget {
-	HONEYPOT_BUDGET_ANSWERS,
+	HONEYPOT_BUDGET_ANSWERS = 1 + REFUSAL_SOURCES,
 	HONEYPOT_BUDGET_ACKS,
-	HONEYPOT_BUDGET_MAX,
+	ANSWER_BUDGETS,
 };
-TABLE(honeypot_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, HONEYPOT_BUDGET_MAX, 0);
+TABLE(answer_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, ANSWER_BUDGETS, BPF_F_MMAPABLE);
 
 /* Questions to the name server: what the daemon says, question.h, and how many came lately, question/limit.h. */
 TABLE(question_states, BPF_MAP_TYPE_ARRAY, __u32, struct question_state, 1, 0);
@@ -198,10 +200,11 @@ struct {
 	__uint(max_entries, 1 << 17);
 } claim_events SEC(".maps");
 
+/* Samples of what is dropped, and what becomes of flows: struct drop_event or flow_event, by enum told. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 18); /* what five CPUs may tell in a tick */
-} drop_events SEC(".maps");
+	__uint(max_entries, FLOW_RING);
+} flow_events SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

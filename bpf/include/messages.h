@@ -46,11 +46,41 @@ struct honeypot_event {
 
 #define DROP_FRAME 128 /* bytes that are kept of a frame: headers, also those that an ICMP error quotes */
 
+/* What a record of flow_events tells; in the same place of each. */
+enum told {
+	TOLD_DROP,
+	TOLD_MAPPING_BEGINS,
+	TOLD_MAPPING_ENDS,
+	TOLD_SESSION_BEGINS,
+	TOLD_SESSION_CHANGES,
+	TOLD_SESSION_ENDS,
+};
+
+#define FLOW_RING (1 << 21) /* bytes: 43,000 flow_event, of what a sweep ends at once */
+
+struct flow_event {
+	__u64 at; /* CLOCK_MONOTONIC, ns */
+	__u32 private_address;
+	__u16 private_port;
+	__u16 told; /* enum told */
+	__u32 external_address;
+	__u32 remote_address; /* from here on of sessions alone */
+	__u16 external_port;
+	__u16 remote_port;
+	__u8 protocol;
+	__u8 origin; /* enum origin */
+	__u8 tcp;    /* enum tcp_state */
+	__u8 flags;  /* of its record */
+	__u32 name;  /* number of the name it was asked for by, 0 for none */
+	__u32 pad;
+};
+
 struct drop_event {
 	__u64 at;
-	__u64 missed; /* how many drops the CPU has not told of, in all */
 	__u32 ifindex;
-	__u32 reason;
+	__u16 reason;
+	__u16 told;
+	__u64 missed; /* how many drops the CPU has not told of, in all */
 	__u32 source;
 	__u32 destination;
 	__u16 source_port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * How a packet ended. Every packet that meets the gateway ends with exactly one reason, which is counted
- * (reason_counters) and, for drops, sampled (drop_events). This enum is the only definition: Go reads the
+ * (reason_counters) and, for drops, sampled (flow_events). This enum is the only definition: Go reads the
  * names from the object's type information, docs/reference/counters.md explains them.
  */
 #pragma once

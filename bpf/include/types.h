@@ -97,10 +97,16 @@ enum mss {
 	MSS_OFF = 65535, /* whatever it says */
 };
 
+enum watch {
+	WATCH_DROPS = 1,
+	WATCH_MAPPINGS = 2,
+	WATCH_SESSIONS = 4,
+};
+
 struct control {
 	__u32 generation;  /* of the policy in force */
 	__u32 route_epoch; /* next hops of another epoch are looked up again */
-	__u32 watch_drops; /* somebody listens to drop_events */
+	__u32 watch;	   /* enum watch: to what of flow_events somebody listens */
 	__u16 own_first;   /* ports that the kernel gives to sockets of the gateway, host byte order */
 	__u16 own_last;
 	__u8 source_blind;   /* no routing rule looks at a packet's source */
@@ -108,6 +114,7 @@ struct control {
 	__u8 excluded_ports; /* outbound addresses have had ports of dnat or services: sessions of theirs may stand */
 	__u8 left;	     /* outbound addresses have left, and sessions have ended with them */
 	__u8 pad[4];
+	__u64 untold_known; /* the daemon's: of STATISTIC_FLOWS_UNTOLD, how many it has told of */
 } __attribute__((aligned(8)));
 
 /* Where sessions stand, record_bucket.h. */

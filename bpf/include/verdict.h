@@ -34,7 +34,7 @@ static __always_inline struct drop_event *drop_begin(enum reason reason, enum si
 	if (!budget)
 		return 0;
 	if (budget->drops < DROP_SAMPLES_PER_TICK)
-		event = bpf_ringbuf_reserve(&drop_events, sizeof(*event), 0);
+		event = bpf_ringbuf_reserve(&flow_events, sizeof(*event), 0);
 	if (!event) {
 		budget->missed++;
 		return 0;
@@ -43,6 +43,7 @@ static __always_inline struct drop_event *drop_begin(enum reason reason, enum si
 	event->at = bpf_ktime_get_ns();
 	event->missed = budget->missed;
 	event->reason = reason;
+	event->told = TOLD_DROP;
 	event->side = side;
 	event->cpu = bpf_get_smp_processor_id();
 	event->captured = 0;
@@ -64,7 +65,7 @@ __noinline int drop_sample(ctx_t *ctx, const struct packet *packet, enum reason 
 	struct drop_event *event;
 	__u64 length = drop_captures(ctx_length(ctx));
 
-	if (!control || !control->watch_drops || !packet || reason == REASON_HELD_FOR_VERDICT)
+	if (!control || !(control->watch & WATCH_DROPS) || !packet || reason == REASON_HELD_FOR_VERDICT)
 		return 0;
 	event = drop_begin(reason, side);
 	if (!event)

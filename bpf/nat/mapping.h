@@ -13,6 +13,7 @@
 #include "port.h"
 #include "../conntrack/session.h"
 #include "../conntrack/subscriber.h"
+#include "../trace/tell.h"
 
 static __always_inline __u32 mapping_slot(__u32 outbound, __u8 protocol, __u16 port)
 {
@@ -120,6 +121,9 @@ __noinline int mapping_clear(__u32 slot)
 	if ((slot & (PORTS - 1)) != bpf_ntohs(key.port))
 		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
+	if (is_watched(WATCH_MAPPINGS))
+		tell_mapping(&endpoint, slot / PORTS / PROTOCOLS, bpf_htons(slot & (PORTS - 1)), key.protocol,
+			     TOLD_MAPPING_ENDS);
 	if (bitmap) {
 		port_release(bitmap, slot & (PORTS - 1));
 		port_count(bitmap, slot & (PORTS - 1), -1);
@@ -200,6 +204,8 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 	endpoint.counted = counted;
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
+	if (is_watched(WATCH_MAPPINGS))
+		tell_mapping(&endpoint, outbound, bpf_htons(port), key.protocol, TOLD_MAPPING_BEGINS);
 	if ((*slot == mapping_kept(&key) || index_insert(&mapping_index, mapping_place(&key), *slot)) &&
 	    mapping_join(*slot, false))
 		return REASON_NONE;

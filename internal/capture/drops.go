@@ -19,7 +19,7 @@ type Drops struct {
 
 	mutex    sync.Mutex
 	watchers map[any]func(dropped) // by who watches; none waits
-	events   *datapath.Events[datapath.DropEvent]
+	watch    *datapath.Watch       // nil: nobody looks
 	closed   bool
 }
 
@@ -80,28 +80,34 @@ func (f *Drops) join(watcher any, hear func(dropped)) error {
 	if f.closed {
 		return errStopping
 	}
-	if f.events == nil {
-		events, err := f.data.Drops()
-		if err != nil {
+	if f.watch == nil {
+		watch := &datapath.Watch{Drop: f.heard(), Failed: f.failed}
+		if err := f.data.Watch(watch); err != nil {
 			return err
 		}
-		f.events, f.watchers = events, map[any]func(dropped){}
-		f.data.WatchDrops(true)
-		go f.run(events)
+		f.watch, f.watchers = watch, map[any]func(dropped){}
 	}
 	f.watchers[watcher] = hear
 	return nil
 }
 
 func (f *Drops) leave(watcher any) {
+	if last := f.remove(watcher); last != nil {
+		f.data.Unwatch(last) // which waits for hand
+	}
+}
+
+// remove returns the watch when nobody looks any more.
+func (f *Drops) remove(watcher any) *datapath.Watch {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	delete(f.watchers, watcher)
-	if len(f.watchers) == 0 && f.events != nil {
-		f.data.WatchDrops(false)
-		_ = f.events.Close()
-		f.events = nil
+	if len(f.watchers) > 0 {
+		return nil
 	}
+	last := f.watch
+	f.watch = nil
+	return last
 }
 
 // Close lets nobody join any more.
@@ -111,9 +117,10 @@ func (f *Drops) Close() {
 	f.closed = true
 }
 
-func (f *Drops) run(events *datapath.Events[datapath.DropEvent]) {
+// heard is what hears of each drop.
+func (f *Drops) heard() func(datapath.DropEvent) {
 	names, missed := interfaceNames{}, map[int]uint64{} // by CPU: before its last event
-	events.Follow(f.failed, func(event datapath.DropEvent) {
+	return func(event datapath.DropEvent) {
 		before, known := missed[event.CPU]
 		if !known {
 			before = event.Missed // what was long ago
@@ -124,7 +131,7 @@ func (f *Drops) run(events *datapath.Events[datapath.DropEvent]) {
 			Time: time.Now().Add(-ago), Reason: event.Reason, Side: event.Side, Interface: names.of(event.Interface),
 			Tuple: event.Tuple, Length: event.Length,
 		}, event.Frame, event.Missed - before})
-	})
+	}
 }
 
 func (f *Drops) hand(d dropped) {

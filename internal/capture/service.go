@@ -15,8 +15,8 @@ import (
 
 // Data copies and samples packets. *datapath.Datapath is one.
 type Data interface {
-	Drops() (*datapath.Events[datapath.DropEvent], error)
-	WatchDrops(on bool)
+	Watch(*datapath.Watch) error
+	Unwatch(*datapath.Watch)
 	Captures() (*datapath.Events[datapath.Capture], error)
 	StopCaptures() error
 	// WatchFunctions has packets of functions copied, by number, so many octets of each.

@@ -107,6 +107,8 @@ type bpfBudget struct {
 	Cookies    uint32
 	_          [4]byte
 	Missed     uint64
+	FlowsTold  uint32
+	_          [4]byte
 }
 
 type bpfCaptureRecord struct {
@@ -156,7 +158,7 @@ type bpfControl struct {
 	_             structs.HostLayout
 	Generation    uint32
 	RouteEpoch    uint32
-	WatchDrops    uint32
+	Watch         uint32
 	OwnFirst      uint16
 	OwnLast       uint16
 	SourceBlind   uint8
@@ -164,6 +166,7 @@ type bpfControl struct {
 	ExcludedPorts uint8
 	Left          uint8
 	Pad           [4]uint8
+	UntoldKnown   uint64
 }
 
 type bpfCountRequest struct {
@@ -175,9 +178,10 @@ type bpfCountRequest struct {
 type bpfDropEvent struct {
 	_               structs.HostLayout
 	At              uint64
-	Missed          uint64
 	Ifindex         uint32
-	Reason          uint32
+	Reason          uint16
+	Told            uint16
+	Missed          uint64
 	Source          uint32
 	Destination     uint32
 	SourcePort      uint16
@@ -245,6 +249,24 @@ type bpfFlow struct {
 		Timestamps uint8
 		_          [3]byte
 	}
+}
+
+type bpfFlowEvent struct {
+	_               structs.HostLayout
+	At              uint64
+	PrivateAddress  uint32
+	PrivatePort     uint16
+	Told            uint16
+	ExternalAddress uint32
+	RemoteAddress   uint32
+	ExternalPort    uint16
+	RemotePort      uint16
+	Protocol        uint8
+	Origin          uint8
+	Tcp             uint8
+	Flags           uint8
+	Name            uint32
+	Pad             uint32
 }
 
 type bpfFragmentBucket struct {
@@ -836,7 +858,8 @@ const (
 	bpfStatisticSTATISTIC_KNOWN_FULL       bpfStatistic = 9
 	bpfStatisticSTATISTIC_SUBSCRIBERS_FULL bpfStatistic = 10
 	bpfStatisticSTATISTIC_REMOTES_FULL     bpfStatistic = 11
-	bpfStatisticSTATISTIC_MAX              bpfStatistic = 12
+	bpfStatisticSTATISTIC_FLOWS_UNTOLD     bpfStatistic = 12
+	bpfStatisticSTATISTIC_MAX              bpfStatistic = 13
 )
 
 type bpfStripe struct {
@@ -876,6 +899,25 @@ type bpfTallyBucket struct {
 	_     structs.HostLayout
 	Tally [4]bpfTally
 }
+
+type bpfTold uint32
+
+const (
+	bpfToldTOLD_DROP            bpfTold = 0
+	bpfToldTOLD_MAPPING_BEGINS  bpfTold = 1
+	bpfToldTOLD_MAPPING_ENDS    bpfTold = 2
+	bpfToldTOLD_SESSION_BEGINS  bpfTold = 3
+	bpfToldTOLD_SESSION_CHANGES bpfTold = 4
+	bpfToldTOLD_SESSION_ENDS    bpfTold = 5
+)
+
+type bpfWatch uint32
+
+const (
+	bpfWatchWATCH_DROPS    bpfWatch = 1
+	bpfWatchWATCH_MAPPINGS bpfWatch = 2
+	bpfWatchWATCH_SESSIONS bpfWatch = 4
+)
 
 type bpfWebAnswer struct {
 	_      structs.HostLayout
@@ -941,6 +983,7 @@ type bpfWebState struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapAddressTable         = "address_table"
+	bpfMapAnswerBudgets        = "answer_budgets"
 	bpfMapAwaitedAskers        = "awaited_askers"
 	bpfMapBannedAddresses      = "banned_addresses"
 	bpfMapBannedPrefixes       = "banned_prefixes"
@@ -964,13 +1007,12 @@ const (
 	bpfMapClaimEvents          = "claim_events"
 	bpfMapControlTable         = "control_table"
 	bpfMapDatagramBudgets      = "datagram_budgets"
-	bpfMapDropEvents           = "drop_events"
+	bpfMapFlowEvents           = "flow_events"
 	bpfMapFragmentContexts     = "fragment_contexts"
 	bpfMapFragmentHolds        = "fragment_holds"
 	bpfMapFragmentOctets       = "fragment_octets"
 	bpfMapFragmentsHere        = "fragments_here"
 	bpfMapHeldFragments        = "held_fragments"
-	bpfMapHoneypotBudgets      = "honeypot_budgets"
 	bpfMapHoneypotEvents       = "honeypot_events"
 	bpfMapHostTable            = "host_table"
 	bpfMapIdentifications      = "identifications"
@@ -997,7 +1039,6 @@ const (
 	bpfMapRecordSearches       = "record_searches"
 	bpfMapRecordUses           = "record_uses"
 	bpfMapRecordUsesHere       = "record_uses_here"
-	bpfMapRefusalBudgets       = "refusal_budgets"
 	bpfMapRemoteTable          = "remote_table"
 	bpfMapRemotesSeen          = "remotes_seen"
 	bpfMapReservationIndex     = "reservation_index"
@@ -1113,6 +1154,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.MapSpec `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
@@ -1136,13 +1178,12 @@ type bpfMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
@@ -1169,7 +1210,6 @@ type bpfMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -1221,6 +1261,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.Map `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
@@ -1244,13 +1285,12 @@ type bpfMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
@@ -1277,7 +1317,6 @@ type bpfMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RecordUses       *ebpf.Map `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -1303,6 +1342,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.AddressTable,
+		m.AnswerBudgets,
 		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
@@ -1326,13 +1366,12 @@ func (m *bpfMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DatagramBudgets,
-		m.DropEvents,
+		m.FlowEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
-		m.HoneypotBudgets,
 		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
@@ -1359,7 +1398,6 @@ func (m *bpfMaps) Close() error {
 		m.RecordSearches,
 		m.RecordUses,
 		m.RecordUsesHere,
-		m.RefusalBudgets,
 		m.RemoteTable,
 		m.RemotesSeen,
 		m.ReservationIndex,

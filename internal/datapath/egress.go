@@ -37,7 +37,7 @@ func (d *guardSet) loadEgress() error {
 	}
 	m := &d.objects.bpfMaps
 	shared := map[string]*ebpf.Map{
-		"address_table": m.AddressTable, "budgets": m.Budgets, "control_table": m.ControlTable, "drop_events": m.DropEvents,
+		"address_table": m.AddressTable, "budgets": m.Budgets, "control_table": m.ControlTable, "flow_events": m.FlowEvents,
 		"interface_table": m.InterfaceTable, "own_addresses": m.OwnAddresses, "reason_counters": m.ReasonCounters, "settings_table": m.SettingsTable,
 	}
 	for name, table := range shared {

@@ -81,13 +81,15 @@ type egressBudget struct {
 	Cookies    uint32
 	_          [4]byte
 	Missed     uint64
+	FlowsTold  uint32
+	_          [4]byte
 }
 
 type egressControl struct {
 	_             structs.HostLayout
 	Generation    uint32
 	RouteEpoch    uint32
-	WatchDrops    uint32
+	Watch         uint32
 	OwnFirst      uint16
 	OwnLast       uint16
 	SourceBlind   uint8
@@ -95,6 +97,7 @@ type egressControl struct {
 	ExcludedPorts uint8
 	Left          uint8
 	Pad           [4]uint8
+	UntoldKnown   uint64
 }
 
 type egressFragmentBucket struct {
@@ -518,6 +521,7 @@ type egressWebState struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	egressMapAddressTable     = "address_table"
+	egressMapAnswerBudgets    = "answer_budgets"
 	egressMapAwaitedAskers    = "awaited_askers"
 	egressMapBannedAddresses  = "banned_addresses"
 	egressMapBannedPrefixes   = "banned_prefixes"
@@ -533,13 +537,12 @@ const (
 	egressMapClaimEvents      = "claim_events"
 	egressMapControlTable     = "control_table"
 	egressMapDatagramBudgets  = "datagram_budgets"
-	egressMapDropEvents       = "drop_events"
+	egressMapFlowEvents       = "flow_events"
 	egressMapFragmentContexts = "fragment_contexts"
 	egressMapFragmentHolds    = "fragment_holds"
 	egressMapFragmentOctets   = "fragment_octets"
 	egressMapFragmentsHere    = "fragments_here"
 	egressMapHeldFragments    = "held_fragments"
-	egressMapHoneypotBudgets  = "honeypot_budgets"
 	egressMapHoneypotEvents   = "honeypot_events"
 	egressMapHostTable        = "host_table"
 	egressMapIdentifications  = "identifications"
@@ -565,7 +568,6 @@ const (
 	egressMapRecordSearches   = "record_searches"
 	egressMapRecordUses       = "record_uses"
 	egressMapRecordUsesHere   = "record_uses_here"
-	egressMapRefusalBudgets   = "refusal_budgets"
 	egressMapRemoteTable      = "remote_table"
 	egressMapRemotesSeen      = "remotes_seen"
 	egressMapReservationIndex = "reservation_index"
@@ -640,6 +642,7 @@ type egressProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type egressMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.MapSpec `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
@@ -655,13 +658,12 @@ type egressMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
@@ -687,7 +689,6 @@ type egressMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -738,6 +739,7 @@ func (o *egressObjects) Close() error {
 // It can be passed to loadEgressObjects or ebpf.CollectionSpec.LoadAndAssign.
 type egressMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.Map `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
@@ -753,13 +755,12 @@ type egressMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
@@ -785,7 +786,6 @@ type egressMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RecordUses       *ebpf.Map `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -811,6 +811,7 @@ type egressMaps struct {
 func (m *egressMaps) Close() error {
 	return _EgressClose(
 		m.AddressTable,
+		m.AnswerBudgets,
 		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
@@ -826,13 +827,12 @@ func (m *egressMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DatagramBudgets,
-		m.DropEvents,
+		m.FlowEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
-		m.HoneypotBudgets,
 		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
@@ -858,7 +858,6 @@ func (m *egressMaps) Close() error {
 		m.RecordSearches,
 		m.RecordUses,
 		m.RecordUsesHere,
-		m.RefusalBudgets,
 		m.RemoteTable,
 		m.RemotesSeen,
 		m.ReservationIndex,

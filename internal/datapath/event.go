@@ -67,25 +67,22 @@ func (d *Datapath) Claims() (*Events[ClaimEvent], error) {
 	return events, err
 }
 
-// Drops opens the stream of dropped packets; WatchDrops turns it on.
-func (d *Datapath) Drops() (*Events[DropEvent], error) {
-	return newEvents(d.objects.DropEvents, func(raw []byte) (DropEvent, error) {
-		var e bpfDropEvent
-		if _, err := binary.Decode(raw, binary.NativeEndian, &e); err != nil {
-			return DropEvent{}, err
-		}
-		frame := e.Frame[:min(int(e.Captured), len(e.Frame))]
-		return DropEvent{
-			At: model.Instant(e.At), Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]),
-			Side: sideName(bpfSide(e.Side)), Interface: int(e.Ifindex), Length: int(e.Length),
-			CPU: int(e.Cpu), Missed: e.Missed, Frame: slices.Clone(frame),
-			Tuple: model.Tuple{
-				Protocol:    model.Protocol(e.Protocol),
-				Source:      netip.AddrPortFrom(addressOf(e.Source), swap(e.SourcePort)),
-				Destination: netip.AddrPortFrom(addressOf(e.Destination), swap(e.DestinationPort)),
-			},
-		}, nil
-	})
+func (d *core) dropOf(raw []byte) (DropEvent, error) {
+	var e bpfDropEvent
+	if _, err := binary.Decode(raw, binary.NativeEndian, &e); err != nil {
+		return DropEvent{}, err
+	}
+	frame := e.Frame[:min(int(e.Captured), len(e.Frame))]
+	return DropEvent{
+		At: model.Instant(e.At), Reason: model.Reason(d.reasons[int(e.Reason)%len(d.reasons)]),
+		Side: sideName(bpfSide(e.Side)), Interface: int(e.Ifindex), Length: int(e.Length),
+		CPU: int(e.Cpu), Missed: e.Missed, Frame: slices.Clone(frame),
+		Tuple: model.Tuple{
+			Protocol:    model.Protocol(e.Protocol),
+			Source:      netip.AddrPortFrom(addressOf(e.Source), swap(e.SourcePort)),
+			Destination: netip.AddrPortFrom(addressOf(e.Destination), swap(e.DestinationPort)),
+		},
+	}, nil
 }
 
 // HoneypotEvents opens the stream of handshakes that were completed with the honeypot.

@@ -89,6 +89,7 @@ type explainTraceStep struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	explainMapAddressTable     = "address_table"
+	explainMapAnswerBudgets    = "answer_budgets"
 	explainMapAwaitedAskers    = "awaited_askers"
 	explainMapBannedAddresses  = "banned_addresses"
 	explainMapBannedPrefixes   = "banned_prefixes"
@@ -112,14 +113,13 @@ const (
 	explainMapClaimEvents      = "claim_events"
 	explainMapControlTable     = "control_table"
 	explainMapDatagramBudgets  = "datagram_budgets"
-	explainMapDropEvents       = "drop_events"
 	explainMapDrySessions      = "dry_sessions"
+	explainMapFlowEvents       = "flow_events"
 	explainMapFragmentContexts = "fragment_contexts"
 	explainMapFragmentHolds    = "fragment_holds"
 	explainMapFragmentOctets   = "fragment_octets"
 	explainMapFragmentsHere    = "fragments_here"
 	explainMapHeldFragments    = "held_fragments"
-	explainMapHoneypotBudgets  = "honeypot_budgets"
 	explainMapHoneypotEvents   = "honeypot_events"
 	explainMapHostTable        = "host_table"
 	explainMapIdentifications  = "identifications"
@@ -146,7 +146,6 @@ const (
 	explainMapRecordSearches   = "record_searches"
 	explainMapRecordUses       = "record_uses"
 	explainMapRecordUsesHere   = "record_uses_here"
-	explainMapRefusalBudgets   = "refusal_budgets"
 	explainMapRemoteTable      = "remote_table"
 	explainMapRemotesSeen      = "remotes_seen"
 	explainMapReservationIndex = "reservation_index"
@@ -229,6 +228,7 @@ type explainProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.MapSpec `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
@@ -252,14 +252,13 @@ type explainMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
+	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
@@ -286,7 +285,6 @@ type explainMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -339,6 +337,7 @@ func (o *explainObjects) Close() error {
 // It can be passed to loadExplainObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.Map `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
@@ -362,14 +361,13 @@ type explainMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
+	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
@@ -396,7 +394,6 @@ type explainMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RecordUses       *ebpf.Map `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -423,6 +420,7 @@ type explainMaps struct {
 func (m *explainMaps) Close() error {
 	return _ExplainClose(
 		m.AddressTable,
+		m.AnswerBudgets,
 		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
@@ -446,14 +444,13 @@ func (m *explainMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DatagramBudgets,
-		m.DropEvents,
 		m.DrySessions,
+		m.FlowEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
-		m.HoneypotBudgets,
 		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
@@ -480,7 +477,6 @@ func (m *explainMaps) Close() error {
 		m.RecordSearches,
 		m.RecordUses,
 		m.RecordUsesHere,
-		m.RefusalBudgets,
 		m.RemoteTable,
 		m.RemotesSeen,
 		m.ReservationIndex,

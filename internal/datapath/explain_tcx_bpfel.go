@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	explainTCXMapAddressTable     = "address_table"
+	explainTCXMapAnswerBudgets    = "answer_budgets"
 	explainTCXMapAwaitedAskers    = "awaited_askers"
 	explainTCXMapBannedAddresses  = "banned_addresses"
 	explainTCXMapBannedPrefixes   = "banned_prefixes"
@@ -32,14 +33,13 @@ const (
 	explainTCXMapClaimEvents      = "claim_events"
 	explainTCXMapControlTable     = "control_table"
 	explainTCXMapDatagramBudgets  = "datagram_budgets"
-	explainTCXMapDropEvents       = "drop_events"
 	explainTCXMapDrySessions      = "dry_sessions"
+	explainTCXMapFlowEvents       = "flow_events"
 	explainTCXMapFragmentContexts = "fragment_contexts"
 	explainTCXMapFragmentHolds    = "fragment_holds"
 	explainTCXMapFragmentOctets   = "fragment_octets"
 	explainTCXMapFragmentsHere    = "fragments_here"
 	explainTCXMapHeldFragments    = "held_fragments"
-	explainTCXMapHoneypotBudgets  = "honeypot_budgets"
 	explainTCXMapHoneypotEvents   = "honeypot_events"
 	explainTCXMapHostTable        = "host_table"
 	explainTCXMapIdentifications  = "identifications"
@@ -66,7 +66,6 @@ const (
 	explainTCXMapRecordSearches   = "record_searches"
 	explainTCXMapRecordUses       = "record_uses"
 	explainTCXMapRecordUsesHere   = "record_uses_here"
-	explainTCXMapRefusalBudgets   = "refusal_budgets"
 	explainTCXMapRemoteTable      = "remote_table"
 	explainTCXMapRemotesSeen      = "remotes_seen"
 	explainTCXMapReservationIndex = "reservation_index"
@@ -149,6 +148,7 @@ type explainTCXProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainTCXMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.MapSpec `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
@@ -164,14 +164,13 @@ type explainTCXMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
+	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
@@ -198,7 +197,6 @@ type explainTCXMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -251,6 +249,7 @@ func (o *explainTCXObjects) Close() error {
 // It can be passed to loadExplainTCXObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainTCXMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.Map `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
@@ -266,14 +265,13 @@ type explainTCXMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.Map `ebpf:"drop_events"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
+	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
@@ -300,7 +298,6 @@ type explainTCXMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RecordUses       *ebpf.Map `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -327,6 +324,7 @@ type explainTCXMaps struct {
 func (m *explainTCXMaps) Close() error {
 	return _ExplainTCXClose(
 		m.AddressTable,
+		m.AnswerBudgets,
 		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
@@ -342,14 +340,13 @@ func (m *explainTCXMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DatagramBudgets,
-		m.DropEvents,
 		m.DrySessions,
+		m.FlowEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
-		m.HoneypotBudgets,
 		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
@@ -376,7 +373,6 @@ func (m *explainTCXMaps) Close() error {
 		m.RecordSearches,
 		m.RecordUses,
 		m.RecordUsesHere,
-		m.RefusalBudgets,
 		m.RemoteTable,
 		m.RemotesSeen,
 		m.ReservationIndex,

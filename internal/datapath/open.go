@@ -27,6 +27,7 @@ type Datapath struct {
 	*addressTable
 	*slotTable
 	*policyTable
+	*flowTable
 	*programSet
 	*filterSet
 	*guardSet
@@ -218,6 +219,7 @@ func (d *Datapath) initialise() error {
 // next daemon; otherwise the programs are detached, settings of the host put
 // back and the pins removed.
 func (d *Datapath) Close(keep bool) error {
+	d.StopWatches()
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	var errs []error

@@ -1,6 +1,11 @@
 package datapath
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/cilium/ebpf/ringbuf"
+)
 
 // The parts of a Datapath, by what they are about. They share its core.
 type (
@@ -57,6 +62,15 @@ type (
 		*slotTable
 
 		chainBytes atomic.Uint64
+	}
+
+	// flowTable hands on what the programs tell of packets and flows.
+	flowTable struct {
+		*core
+		hearing sync.Mutex // guards what follows
+		watches []*Watch
+		reader  *ringbuf.Reader
+		over    chan struct{} // closed when it is read no more
 	}
 
 	// programSet loads the programs in the forms of both hooks.
@@ -143,6 +157,7 @@ func parts(c *core) *Datapath {
 		addressTable:  addresses,
 		slotTable:     slots,
 		policyTable:   policy,
+		flowTable:     &flowTable{core: c},
 		programSet:    program,
 		filterSet:     filter,
 		guardSet:      guard,

@@ -214,18 +214,6 @@ func (d *core) epochNext() {
 	d.changeControl(func(c *bpfControl) { c.RouteEpoch = (c.RouteEpoch + 1) & 0xffff })
 }
 
-// WatchDrops tells the programs whether to sample drops.
-func (d *policyTable) WatchDrops(on bool) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	d.changeControl(func(c *bpfControl) {
-		c.WatchDrops = 0
-		if on {
-			c.WatchDrops = 1
-		}
-	})
-}
-
 func (d *core) changeControl(change func(*bpfControl)) {
 	var control bpfControl
 	if d.objects.ControlTable.Lookup(uint32(0), &control) != nil {

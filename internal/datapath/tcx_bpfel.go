@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	tcxMapAddressTable     = "address_table"
+	tcxMapAnswerBudgets    = "answer_budgets"
 	tcxMapAwaitedAskers    = "awaited_askers"
 	tcxMapBannedAddresses  = "banned_addresses"
 	tcxMapBannedPrefixes   = "banned_prefixes"
@@ -32,13 +33,12 @@ const (
 	tcxMapClaimEvents      = "claim_events"
 	tcxMapControlTable     = "control_table"
 	tcxMapDatagramBudgets  = "datagram_budgets"
-	tcxMapDropEvents       = "drop_events"
+	tcxMapFlowEvents       = "flow_events"
 	tcxMapFragmentContexts = "fragment_contexts"
 	tcxMapFragmentHolds    = "fragment_holds"
 	tcxMapFragmentOctets   = "fragment_octets"
 	tcxMapFragmentsHere    = "fragments_here"
 	tcxMapHeldFragments    = "held_fragments"
-	tcxMapHoneypotBudgets  = "honeypot_budgets"
 	tcxMapHoneypotEvents   = "honeypot_events"
 	tcxMapHostTable        = "host_table"
 	tcxMapIdentifications  = "identifications"
@@ -65,7 +65,6 @@ const (
 	tcxMapRecordSearches   = "record_searches"
 	tcxMapRecordUses       = "record_uses"
 	tcxMapRecordUsesHere   = "record_uses_here"
-	tcxMapRefusalBudgets   = "refusal_budgets"
 	tcxMapRemoteTable      = "remote_table"
 	tcxMapRemotesSeen      = "remotes_seen"
 	tcxMapReservationIndex = "reservation_index"
@@ -167,6 +166,7 @@ type tcxProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type tcxMapSpecs struct {
 	AddressTable     *ebpf.MapSpec `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.MapSpec `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.MapSpec `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.MapSpec `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.MapSpec `ebpf:"banned_prefixes"`
@@ -182,13 +182,12 @@ type tcxMapSpecs struct {
 	ClaimEvents      *ebpf.MapSpec `ebpf:"claim_events"`
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.MapSpec `ebpf:"drop_events"`
+	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.MapSpec `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.MapSpec `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.MapSpec `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.MapSpec `ebpf:"honeypot_events"`
 	HostTable        *ebpf.MapSpec `ebpf:"host_table"`
 	Identifications  *ebpf.MapSpec `ebpf:"identifications"`
@@ -215,7 +214,6 @@ type tcxMapSpecs struct {
 	RecordSearches   *ebpf.MapSpec `ebpf:"record_searches"`
 	RecordUses       *ebpf.MapSpec `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.MapSpec `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.MapSpec `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.MapSpec `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.MapSpec `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.MapSpec `ebpf:"reservation_index"`
@@ -267,6 +265,7 @@ func (o *tcxObjects) Close() error {
 // It can be passed to loadTcxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tcxMaps struct {
 	AddressTable     *ebpf.Map `ebpf:"address_table"`
+	AnswerBudgets    *ebpf.Map `ebpf:"answer_budgets"`
 	AwaitedAskers    *ebpf.Map `ebpf:"awaited_askers"`
 	BannedAddresses  *ebpf.Map `ebpf:"banned_addresses"`
 	BannedPrefixes   *ebpf.Map `ebpf:"banned_prefixes"`
@@ -282,13 +281,12 @@ type tcxMaps struct {
 	ClaimEvents      *ebpf.Map `ebpf:"claim_events"`
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
-	DropEvents       *ebpf.Map `ebpf:"drop_events"`
+	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
 	FragmentsHere    *ebpf.Map `ebpf:"fragments_here"`
 	HeldFragments    *ebpf.Map `ebpf:"held_fragments"`
-	HoneypotBudgets  *ebpf.Map `ebpf:"honeypot_budgets"`
 	HoneypotEvents   *ebpf.Map `ebpf:"honeypot_events"`
 	HostTable        *ebpf.Map `ebpf:"host_table"`
 	Identifications  *ebpf.Map `ebpf:"identifications"`
@@ -315,7 +313,6 @@ type tcxMaps struct {
 	RecordSearches   *ebpf.Map `ebpf:"record_searches"`
 	RecordUses       *ebpf.Map `ebpf:"record_uses"`
 	RecordUsesHere   *ebpf.Map `ebpf:"record_uses_here"`
-	RefusalBudgets   *ebpf.Map `ebpf:"refusal_budgets"`
 	RemoteTable      *ebpf.Map `ebpf:"remote_table"`
 	RemotesSeen      *ebpf.Map `ebpf:"remotes_seen"`
 	ReservationIndex *ebpf.Map `ebpf:"reservation_index"`
@@ -341,6 +338,7 @@ type tcxMaps struct {
 func (m *tcxMaps) Close() error {
 	return _TcxClose(
 		m.AddressTable,
+		m.AnswerBudgets,
 		m.AwaitedAskers,
 		m.BannedAddresses,
 		m.BannedPrefixes,
@@ -356,13 +354,12 @@ func (m *tcxMaps) Close() error {
 		m.ClaimEvents,
 		m.ControlTable,
 		m.DatagramBudgets,
-		m.DropEvents,
+		m.FlowEvents,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
 		m.FragmentsHere,
 		m.HeldFragments,
-		m.HoneypotBudgets,
 		m.HoneypotEvents,
 		m.HostTable,
 		m.Identifications,
@@ -389,7 +386,6 @@ func (m *tcxMaps) Close() error {
 		m.RecordSearches,
 		m.RecordUses,
 		m.RecordUsesHere,
-		m.RefusalBudgets,
 		m.RemoteTable,
 		m.RemotesSeen,
 		m.ReservationIndex,

@@ -2,9 +2,8 @@ package datapath
 
 import (
 	"bytes"
-	"errors"
-	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,13 +20,12 @@ const keptOfDrops = 128
 func TestDropsHaveTheirFrames(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.data.WatchDrops(true)
-	drops := must(g.data.Drops())(t)
-	defer drops.Close()
+	drops, unwatch := g.watchDrops(1)
+	defer unwatch()
 	for _, length := range []int{0, 1, 85, 86, 87, 600, 1472} { // 42 octets of headers
 		p := packets.NewUDP(endpoint(remote, 40000), endpoint(pool1, 80), strings.Repeat("0123456789", 148)[:length])
 		g.put(p)
-		drop, frame := must(drops.Next())(t), addressed(p).Bytes()
+		drop, frame := <-drops, addressed(p).Bytes()
 		same(g, "reason", drop.Reason, "drop_no_binding")
 		same(g, "interface", drop.Interface, g.public)
 		same(g, "length", drop.Length, len(frame))
@@ -45,9 +43,7 @@ func TestDropsThatNoSampleTellsOf(t *testing.T) {
 		long  = 600 * time.Millisecond // more than two ticks
 	)
 	g := newGateway(t)
-	g.data.WatchDrops(true)
-	drops := must(g.data.Drops())(t)
-	defer drops.Close()
+	drops, unwatch := g.watchDrops(1 << 16) // more than there are samples
 	sent := 0
 	g.in(func() error {
 		var one unix.CPUSet
@@ -63,14 +59,9 @@ func TestDropsThatNoSampleTellsOf(t *testing.T) {
 		}
 		return nil
 	})
+	unwatch()
 	told, missed := uint64(0), uint64(0)
-	drops.SetDeadline(time.Now()) // what waits is read, and no more comes
-	for {
-		drop, err := drops.Next()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		check(t, err)
+	for drop := range drops {
 		from, to := drop.Tuple.Source.Port(), drop.Tuple.Destination.Port()
 		before := uint64(to-1)*ports + uint64(from-1)
 		if missed = drop.Missed; missed != before-told || drop.CPU != 0 {
@@ -81,4 +72,13 @@ func TestDropsThatNoSampleTellsOf(t *testing.T) {
 	if missed == 0 || told == 0 {
 		t.Errorf("of %d drops %d were told and %d missed", sent, told, missed)
 	}
+}
+
+// watchDrops has a channel with room for so many drops; once nobody watches it is closed.
+func (g *gateway) watchDrops(room int) (drops chan datapath.DropEvent, unwatch func()) {
+	g.t.Helper()
+	drops = make(chan datapath.DropEvent, room)
+	watch := &datapath.Watch{Drop: func(e datapath.DropEvent) { drops <- e }, Failed: func(err error) { g.t.Error(err) }}
+	check(g.t, g.data.Watch(watch))
+	return drops, sync.OnceFunc(func() { g.data.Unwatch(watch); close(drops) })
 }

@@ -143,7 +143,7 @@ func TestDryRunChangesNoTableOfTheGateway(t *testing.T) {
 	g.in(func() error { return g.enforce(policy) })
 	dry := g.dryOf(policy)
 	for _, way := range []dryWay{
-		{name: "a port of the honeypot", public: true, packet: knocking(endpoint(remote, 40000), endpoint(publicAddress, telnet)), want: "answered_honeypot", changes: "honeypot_budgets"},
+		{name: "a port of the honeypot", public: true, packet: knocking(endpoint(remote, 40000), endpoint(publicAddress, telnet)), want: "answered_honeypot", changes: "answer_budgets"},
 		{name: "one of UDP", public: true, packet: udp(server, endpoint(publicAddress, 1900)), want: "drop_honeypot"},
 		{name: "a question", public: true, packet: datagram(askedFrom, question(t, lentName, dns.TypeA, 0)), want: "to_gateway", changes: "questions"},
 	} {

@@ -65,11 +65,9 @@ func (g *gateway) add(name string, addresses ...string) {
 func TestDropsOfTheGuardAreWatched(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.data.WatchDrops(true)
-	drops := must(g.data.Drops())(t)
-	defer func() { _ = drops.Close() }()
+	drops := g.drops()
 	g.unseen(privateAddress)
-	drop := must(drops.Next())(t)
+	drop := <-drops
 	same(g, "reason", drop.Reason, "drop_private_source")
 	same(g, "side", drop.Side, "public")
 	same(g, "interface", drop.Interface, g.public)

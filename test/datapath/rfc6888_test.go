@@ -219,11 +219,9 @@ func TestRFC6888_REQ11b_HostUnreachable(t *testing.T) {
 func TestRFC6888_REQ11c_Noticed(t *testing.T) {
 	t.Parallel()
 	g, p := exhausted(t)
-	g.data.WatchDrops(true)
-	drops := must(g.data.Drops())(t)
-	defer drops.Close()
+	drops := g.drops()
 	g.put(p)
-	drop := must(drops.Next())(t)
+	drop := <-drops
 	same(g, "reason", drop.Reason, "drop_session_table_full")
 	same(g, "tuple", drop.Tuple, p.Tuple())
 	same(g, "side", drop.Side, "private")

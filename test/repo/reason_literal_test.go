@@ -10,14 +10,13 @@ import (
 
 var reasonLiteral = regexp.MustCompile(`"((?:drop|answered|forwarded)_[a-z0-9_]+)"`)
 
-// checkReasonLiterals wants what code calls a reason to be one. Names of tables and keys
-// begin so, too.
+// checkReasonLiterals wants what code calls a reason to be one.
 func checkReasonLiterals(r tree) []string {
 	header, ok := r.read(reasonHeader)
 	if !ok {
 		return []string{reasonHeader + ": missing"}
 	}
-	known := append(reasons(header), "drop_events")
+	known := reasons(header)
 	var problems []string
 	for _, name := range r.files {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_bpfel.go") {
