@@ -131,6 +131,7 @@ func (a *Allocator) expire(now model.Instant, id uint64) {
 		return // a known client may have come by it, who claims nothing; and the place is kept by those who use it
 	}
 	a.outcome(res.Expires, &res, policy.Abandoned)
+	a.tellAnswer(model.Unused, &res, netip.Addr{})
 	if res.Verified && res.Requester.IsValid() {
 		a.holdings.Hold(holder(requestOf(&res)), res.Binding, a.heldUntil(res.Created))
 	}
@@ -191,6 +192,7 @@ func (cs *claims) onClaim(event datapath.ClaimEvent) {
 	if before.Claims == before.Granted {
 		cs.claimed(event.At, &before)
 	}
+	cs.tellAnswer(model.Claimed, &before, event.Client)
 	if event.Client.IsValid() {
 		cs.used(event.At, event.Client, &before)
 	}

@@ -63,6 +63,7 @@ func (st *state) install(now model.Instant, b *pool.Binding) error {
 		st.log.Error("binding not installed", "service", b.Service.Name, "address", b.Address, "error", err)
 		return &answered{nameserver.ErrFailed, err}
 	}
+	st.tellBinding(model.Lent, b)
 	st.keep(b.Address)
 	return nil
 }
@@ -72,6 +73,7 @@ func (st *state) unbind(b *pool.Binding) {
 	if err := st.options.Plane.Unbind(b.ID); err != nil {
 		st.log.Error("binding not withdrawn", "service", b.Service.Name, "address", b.Address, "error", err)
 	}
+	st.tellBinding(model.Returned, b)
 	st.keep(b.Address)
 }
 
@@ -141,6 +143,7 @@ func (qs *questions) reserve(now model.Instant, b pool.Binding, r pool.Request) 
 		qs.log.Error("reservation not installed", "name", r.Name, "error", err)
 		return &answered{nameserver.ErrFailed, err}
 	}
+	qs.tellAnswer(model.Offered, &res, netip.Addr{})
 	qs.kickTimers()
 	return nil
 }
