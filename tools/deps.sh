@@ -16,7 +16,7 @@ packages=(
   # What watches it.
   prometheus
   # What a single machine protects.
-  openssh-server
+  openssh-server nfdump rsyslog tshark
   # Packages, and the machine that they are installed on.
   debootstrap lintian openssh-client rpm skopeo
   # Clients that hold on to addresses, and the resolvers before them.
@@ -93,6 +93,8 @@ if [ -d /run/systemd/system ]; then
       caddy) systemctl --quiet disable caddy.service || true ;;
       haproxy) systemctl --quiet disable haproxy.service || true ;;
       knot) systemctl --quiet disable knot.service || true ;;
+      nfdump) systemctl --quiet disable nfdump.service || true ;;
+      rsyslog) systemctl --quiet disable rsyslog.service || true ;;
       nginx-light) systemctl --quiet disable nginx.service || true ;;
       unbound) systemctl --quiet disable unbound.service || true ;;
       nsd) systemctl --quiet disable nsd.service || true ;;

@@ -28,7 +28,7 @@ declare -A lengthy=(
   [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
   [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
-  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|PageBesideAMillionSessions|ThousandFetches|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
+  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|PageBesideAMillionSessions|ThousandFetches|TraceInADayOfMappings|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
   [page-load]='LargePool'
   [packages]='BillListsEveryModule|ImageServesANameByItsLayerAlone|Lintian|Machine|PackagesAreReproducible|RPMInstallsInATree|SumsAreSigned'
@@ -147,7 +147,7 @@ matrix-https_tests() { at_length test/browser "$two_scenes"; }
 matrix-both_tests() { at_length test/browser "$two_scenes"; }
 clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
-measures_tests() { at_length test/e2e; }
+measures_tests() { at_length test/e2e; at_length internal/natlog; }
 transfers_tests() { at_length test/e2e; }
 page-load_tests() { at_length test/page; }
 packages_tests() { at_length test/packages; }

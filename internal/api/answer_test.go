@@ -87,6 +87,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 // example is a query that has what a route requires.
 func example(r Route) string {
 	switch r.Path {
+	case "/v1/trace":
+		return "?address=192.0.2.1&port=40312&at=2026-11-30T09:12:03.25Z"
 	case "/v1/explain":
 		return "?address=203.0.113.7"
 	case "/v1/capture":

@@ -246,3 +246,8 @@ func (l *fakeListener) Next(context.Context) (t Told, err error) {
 
 func (l *fakeListener) ID(m Message) string { return fmt.Sprint("e-", m.Number) }
 func (l *fakeListener) Close()              { l.closed = true }
+
+// Trace knows of one user.
+func (g *fakeGateway) Trace(_ context.Context, r TraceRequest) (Traced, error) {
+	return Traced{Users: []TraceUser{{Protocol: model.UDP, External: netip.AddrPortFrom(r.Address, r.Port), Since: r.At}}, Begins: r.At}, g.err
+}

@@ -19,7 +19,9 @@ type Gateway interface {
 	HandoverCommands
 	JailCommands
 	ListCommands
+	LogCommands
 	MetricsPage
+	SessionCommands
 	StreamCommands
 	TokenCommands
 	Status() (Status, error)
@@ -27,12 +29,6 @@ type Gateway interface {
 	Ready(context.Context) error
 	// Country is where an address is, as ISO 3166-1 has it; empty where nobody knows.
 	Country(netip.Addr) string
-	// Sessions calls visit for each session with a number above after that the
-	// filter lets through, by their numbers, until visit returns false.
-	Sessions(filter Filter, after uint32, visit func(Session) bool) error
-	// EndSessions ends at once the sessions that the filter lets through, and
-	// returns how many, beside an error too.
-	EndSessions(filter Filter) (int, error)
 	// Pool returns the bindings, by address.
 	Pool(filter Filter) ([]Binding, error)
 	PoolMap() (PoolMap, error)
@@ -45,6 +41,16 @@ type Gateway interface {
 	// happens, until ctx ends or visit returns false. It calls visit from one
 	// goroutine at a time, and visit never waits.
 	Drops(ctx context.Context, filter Filter, visit func(Drop) bool) error
+}
+
+// SessionCommands are those about sessions.
+type SessionCommands interface {
+	// Sessions calls visit for each session with a number above after that the
+	// filter lets through, by their numbers, until visit returns false.
+	Sessions(filter Filter, after uint32, visit func(Session) bool) error
+	// EndSessions ends at once the sessions that the filter lets through, and
+	// returns how many, beside an error too.
+	EndSessions(filter Filter) (int, error)
 }
 
 // BanCommands are those about bans.

@@ -39,6 +39,7 @@ type fakeDaemon struct {
 	web       []api.WebHost
 	lists     []client.List
 	explained client.Explanation
+	traced    client.Traced
 	drops     []client.Drop   // shown, and then the stream stays open
 	packets   []client.Packet // the same
 	config    client.Config
@@ -120,6 +121,8 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.config)
 	case "/v1/config/diff":
 		write(w, d.diff)
+	case "/v1/trace":
+		write(w, d.traced)
 	case "/v1/explain":
 		write(w, d.explained)
 	case "/v1/chains":
@@ -275,6 +278,20 @@ func populated() *fakeDaemon {
 			Services: []client.ServiceChange{
 				{Host: "hostb.foo.example.", Name: "www.hostb.foo.example.", Closes: []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.TCP, Port: 443, To: 443}}, Sessions: 12},
 				{Host: "hosta.foo.example.", Name: "git.foo.example.", Opens: []model.Port{{Protocol: model.TCP, Port: 22, To: 22}}},
+			},
+		},
+		traced: client.Traced{
+			Begins: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC),
+			Users: []client.TraceUser{
+				{
+					Protocol: model.UDP, External: netip.MustParseAddrPort("192.0.2.1:40312"), Private: netip.MustParseAddrPort("10.0.0.23:40312"),
+					Host: "laptop.foo.example.", By: "mapping", Since: time.Date(2026, 11, 30, 9, 11, 58, 120e6, time.UTC),
+					Until: time.Date(2026, 11, 30, 9, 16, 59, 4e6, time.UTC), Synchronised: true,
+				},
+				{
+					Protocol: model.TCP, External: netip.MustParseAddrPort("192.0.2.1:40312"), Private: netip.MustParseAddrPort("10.0.0.24:40312"),
+					By: "mapping", Since: time.Date(2026, 11, 30, 0, 0, 0, 9e6, time.UTC), Earlier: true,
+				},
 			},
 		},
 		explained: client.Explanation{

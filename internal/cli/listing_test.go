@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/client"
 	"github.com/realmgate/realmgate/internal/model"
@@ -45,6 +46,7 @@ func TestOutput(t *testing.T) {
 			{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Ending: client.Ending{Passes: true}},
 		},
 	}}
+	nobody := &fakeDaemon{traced: client.Traced{Begins: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Lost: 3, Gap: true}}
 	passes := &fakeDaemon{explained: client.Explanation{
 		From: netip.MustParseAddr("10.0.0.100"), To: "192.0.2.9", Protocol: model.ICMP, Direction: "out", Ending: client.Ending{Passes: true, Function: "out/friends"},
 	}}
@@ -123,6 +125,10 @@ func TestOutput(t *testing.T) {
 		"explain":          {populated(), "explain 203.0.113.7 --to www.hosta.foo.example"},
 		"explain-json":     {populated(), "explain 203.0.113.7 --to www.hosta.foo.example -o json"},
 		"explain-services": {services, "explain 203.0.113.7"},
+		"trace":            {populated(), "trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03Z"},
+		"trace-json":       {populated(), "trace --address 192.0.2.1 --at 2026-11-30T09:12:03Z -o json"},
+		"trace-nobody":     {nobody, "trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03Z"},
+		"trace-empty":      {empty, "trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03Z"},
 		"explain-pass":     {passes, "explain 10.0.0.100 --to 192.0.2.9 --protocol icmp --direction out"},
 
 		"sessions-end":      {populated(), "sessions end --all"},

@@ -163,3 +163,7 @@ func (g fakeGateway) Listen([]string, string) (api.Listener, error) {
 func (g fakeGateway) PoolMap() (api.PoolMap, error) { return api.PoolMap{}, g.err }
 
 func (g fakeGateway) Lately(int, ...string) []api.Message { return nil }
+
+func (g fakeGateway) Trace(_ context.Context, r api.TraceRequest) (Traced, error) {
+	return Traced{Users: []TraceUser{{Protocol: r.Protocol, External: netip.AddrPortFrom(r.Address, r.Port), Since: r.At, By: "mapping"}}, Begins: r.At}, g.err
+}

@@ -34,6 +34,12 @@ type (
 	BanRequest = api.BanRequest
 	// BanChange says how many prefixes that were.
 	BanChange = api.BanChange
+	// TraceRequest asks who had an endpoint outside at a time.
+	TraceRequest = api.TraceRequest
+	// Traced is who had it.
+	Traced = api.Traced
+	// TraceUser is who had an endpoint.
+	TraceUser = api.TraceUser
 	// Jail is a log that is watched.
 	Jail = api.Jail
 	// Sink is where events go.

@@ -19,6 +19,7 @@ func TestListsHaveAtMostSoMany(t *testing.T) {
 	}{
 		{"bans.regions", "bans: {regions: [", "]}", 1024, func(i int) string { return fmt.Sprintf("{region: asn:%d, factor: 2}", i+1) }},
 		{"events", "events: [", "]", 16, func(i int) string { return fmt.Sprintf("{name: s%d, file: /x}", i) }},
+		{"log.sinks", "log: {sinks: [", "]}", 8, func(i int) string { return fmt.Sprintf("{name: s%d, directory: /x%d}", i, i) }},
 		{"jails", "jails: [", "]", 64, func(i int) string { return fmt.Sprintf("{name: j%d, file: /x, patterns: [sshd]}", i) }},
 		{"jails[0].patterns", "jails: [{name: j, file: /x, patterns: [", "]}]", 16, func(int) string { return "sshd" }},
 		{"lists", "lists: [", "]", 64, func(i int) string { return fmt.Sprintf("{name: l%d, url: 'https://lists.example/x'}", i) }},

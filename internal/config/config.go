@@ -14,6 +14,7 @@ import (
 	allocation "github.com/realmgate/realmgate/internal/names/allocation/settings"
 	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
+	natlog "github.com/realmgate/realmgate/internal/natlog/settings"
 	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
 	plane "github.com/realmgate/realmgate/internal/plane/settings"
 	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
@@ -37,6 +38,7 @@ type Config struct {
 	Jails      []jail.Jail
 	Lists      []lists.List
 	Events     []events.Sink // where events go
+	Log        natlog.Log
 	API        access.API
 	Protection Protection
 	Chains     []rules.Chain // in the order of the file; the first that matches a flow judges it
@@ -84,6 +86,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		jails,
 		lists.New(&c.Lists, listed),
 		events.New(&c.Events),
+		natlog.New(&c.Log),
 		access.New(&c.API, uses),
 		schema.Under(model.ProtectionName, listed, pot, geo.New(&c.Protection.Fences)),
 		chains,

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go4.org/netipx"
 
@@ -21,6 +22,7 @@ import (
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
+	natlog "github.com/realmgate/realmgate/internal/natlog/settings"
 	outbound "github.com/realmgate/realmgate/internal/outbound/settings"
 	rules "github.com/realmgate/realmgate/internal/ruleset/settings"
 	"github.com/realmgate/realmgate/internal/schema"
@@ -155,6 +157,7 @@ func render(c *Config) string {
 	renderJails(line, c.Jails)
 	renderLists(line, c.Lists)
 	renderSinks(line, c.Events)
+	renderLog(line, c.Log)
 	renderAPI(line, c.API)
 	if c.Protection.Given() {
 		line("protection:")
@@ -211,6 +214,29 @@ func renderGeofences(line func(string, ...any), p Protection) {
 			if len(places) > 0 {
 				line("      %s: %s", key, list(places))
 			}
+		}
+	}
+}
+
+func renderLog(line func(string, ...any), l natlog.Log) {
+	line("log:\n  destinations: %t", l.Destinations)
+	if len(l.Sinks) > 0 {
+		line("  sinks:")
+	}
+	for _, s := range l.Sinks {
+		switch {
+		case s.Directory != "":
+			line("    - {name: %q, directory: %q, keep: %dd}", s.Name, s.Directory, s.Keep/(24*time.Hour))
+		default:
+			key, to := "syslog", s.Syslog
+			if s.IPFIX.Host != "" {
+				key, to = "ipfix", s.IPFIX
+			}
+			ca := ""
+			if s.CA != "" {
+				ca = fmt.Sprintf(", ca: %q", s.CA)
+			}
+			line("    - {name: %q, %s: %q%s}", s.Name, key, to, ca)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/events"
+	"github.com/realmgate/realmgate/internal/flow"
 	"github.com/realmgate/realmgate/internal/guard/ban"
 	"github.com/realmgate/realmgate/internal/guard/geo"
 	"github.com/realmgate/realmgate/internal/guard/honeypot"
@@ -31,6 +32,7 @@ import (
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/server"
+	"github.com/realmgate/realmgate/internal/natlog"
 	"github.com/realmgate/realmgate/internal/outbound"
 	"github.com/realmgate/realmgate/internal/plane"
 	"github.com/realmgate/realmgate/internal/reload"
@@ -67,6 +69,8 @@ type Daemon struct {
 	chains    *chains.Service
 	lists     *lists.Service
 	events    events.Hub
+	natlog    *natlog.Service
+	flows     *flow.Service
 	view      atomic.Pointer[view]
 	machine   machine.Machine
 	sockets   *server.Sockets
@@ -99,6 +103,7 @@ func newDaemon(o Options) *Daemon {
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked, g.reload, g.handover = kernelServices{g}.newAsked(), g.newReload(), kernelServices{g}.newHandover()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
+	g.natlog, g.flows = machineServices{g}.newNATLog(), kernelServices{g}.newFlows()
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream
 	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()

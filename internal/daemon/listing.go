@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/api"
-	"github.com/realmgate/realmgate/internal/datapath"
 )
 
 // listings say which room has the rows of each of api.Listings, a slice.
@@ -28,7 +27,9 @@ type commands struct {
 	api.HandoverCommands
 	api.JailCommands
 	api.ListCommands
+	api.LogCommands
 	api.MetricsPage
+	api.SessionCommands
 	api.StreamCommands
 	api.TokenCommands
 }
@@ -36,36 +37,7 @@ type commands struct {
 func (g *Daemon) commands() commands {
 	return commands{
 		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events,
-		HandoverCommands: g.handover, JailCommands: g.jails, ListCommands: g.lists, MetricsPage: g.metrics, StreamCommands: g.stream, TokenCommands: g.access,
-	}
-}
-
-// Sessions implements api.Gateway.
-func (g commands) Sessions(filter api.Filter, after uint32, visit func(api.Session) bool) error {
-	v := g.view.Load()
-	return g.data.SessionsAfter(after, func(s datapath.Session) bool {
-		session := v.describeSession(s)
-		return !filter.MatchSession(session) || visit(session)
-	})
-}
-
-// EndSessions implements api.Gateway.
-func (g commands) EndSessions(filter api.Filter) (n int, err error) {
-	if filter == (api.Filter{}) {
-		n, err = g.data.EndAll()
-	} else {
-		v := g.view.Load()
-		n, err = g.data.EndSessions(func(s datapath.Session) bool { return filter.MatchSession(v.describeSession(s)) })
-	}
-	g.log.Info("sessions ended by command", "sessions", n, "filter", filter.Query().Encode())
-	return n, err
-}
-
-func (v *view) describeSession(s datapath.Session) api.Session {
-	return api.Session{
-		Number: s.Number(), Protocol: s.Protocol, Private: s.Private, External: s.External, Remote: s.Remote, State: s.State,
-		Origin: s.Origin, Host: v.realm.HostOf(s.Private.Addr()), Name: string(v.realm.Name(s.Name)), Hairpin: s.Hairpin,
-		Age: s.Age.Seconds(), Idle: s.Idle.Seconds(),
+		HandoverCommands: g.handover, JailCommands: g.jails, ListCommands: g.lists, LogCommands: g.natlog, MetricsPage: g.metrics, SessionCommands: g.flows, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }
 

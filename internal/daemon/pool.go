@@ -19,7 +19,7 @@ func immutablePool(d *draft) []string {
 // openPool makes the pool.
 func (g nameServices) openPool(d *draft) (_ change, err error) {
 	claimed := func(c allocation.Claim) { g.metrics.Claimed(c.After); g.names.Claimed(c.Name, c.Asker, c.After) }
-	o := allocation.Options{Plane: g.data, Store: g.store, Events: &g.events, Claims: claimed, Log: g.log, Now: datapath.Now, Wall: time.Now}
+	o := allocation.Options{Plane: g.data, Store: g.store, Events: &g.events, Loans: g.natlog, Claims: claimed, Log: g.log, Now: datapath.Now, Wall: time.Now}
 	if g.pool, err = allocation.New(o, g.allocationConfig(d.view), g.data.Adopted()); err == nil {
 		err = g.pool.CheckResting(d.config, d.outbound, d.dnat.Addresses)
 	}

@@ -25,7 +25,7 @@ func (g *Daemon) newReload() *reload.Service {
 		Immutable: func(d *config.Document) []string { return g.services.Immutable(next(d, d)) },
 		Put:       func(d, filed *config.Document) error { return g.services.Apply(next(d, filed)) },
 		Lost:      func(c *config.Config) int { return g.view.Load().chains().Lost(c) },
-		Sessions:  func(visit func(api.Session) bool) error { return g.commands().Sessions(api.Filter{}, 0, visit) },
+		Sessions:  func(visit func(api.Session) bool) error { return g.flows.Sessions(api.Filter{}, 0, visit) },
 		Failed:    g.metrics.ReloadFailed,
 	})
 }

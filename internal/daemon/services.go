@@ -48,6 +48,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "honeypot", Run: g.honeypot.Run, Report: g.honeypot.Report},
 		{Name: "bans", Open: guard.openBans, Prepare: guard.prepareBans, Run: g.bans.Run, Report: g.bans.Report},
 		{Name: "pool", Immutable: immutablePool, Open: names.openPool, Prepare: names.preparePool, Run: names.runPool, Report: names.reportPool},
+		{Name: "log", Open: machine.openLog, Prepare: machine.prepareLog, Run: g.natlog.Run, Report: g.natlog.Report, Stop: g.natlog.Stop},
 		{Name: "name servers", Immutable: immutableNames, Open: names.openNames, Prepare: names.prepareNames, Report: names.reportNames},
 		{Name: "public name server", Run: names.servePublic},
 		{Name: "private name server", Run: names.servePrivate},

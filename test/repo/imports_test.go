@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
+	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "natlog/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
@@ -84,6 +84,8 @@ var mayImport = map[string][]string{
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "metrics/metric", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "metrics/metric", "model"},
 	"machine":          {"api", "datapath", "metrics/metric", "model"},
+	"natlog":           {"api", "datapath", "lifecycle", "metrics/metric", "model", "natlog/settings"}, // who had what, and when
+	"flow":             {"api", "datapath", "model"},                                                   // what there is, and what becomes of it
 	"guard/honeypot":   {"api", "datapath", "guard/honeypot/settings", "model"},
 	"web":              {"api", "datapath", "events/event", "ipv4", "model", "web/hello"},
 	"ask":              {"api", "datapath", "events/event", "ipv4", "lifecycle", "model", "nf/ask", "ruleset/settings", "web/hello"},
@@ -99,7 +101,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "nf", "outbound", "page", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "natlog", "nf", "outbound", "page", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
 	"cli":      {"bugreport", "client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "page", "schema"},
@@ -124,8 +126,8 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
-	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"handover", "machine", "metrics", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
+	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
+	"handover", "machine", "metrics", "natlog", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

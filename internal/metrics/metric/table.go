@@ -72,6 +72,11 @@ const (
 	SinkDelivered
 	SinkLost
 	SinkQueued
+
+	LogUp
+	LogDelivered
+	LogLost
+	LogQueued
 )
 
 // Bounds of labels that a configuration fills.
@@ -79,6 +84,7 @@ const (
 	mostAddresses = 64 // outbound ones, and next hops
 	mostNamed     = 64 // lists, jails, functions, interfaces
 	mostSinks     = 16
+	mostLogs      = 8
 )
 
 var definitions = [...]Definition{
@@ -152,4 +158,9 @@ var definitions = [...]Definition{
 	SinkDelivered: {"realmgate_event_sink_delivered_total", "Events that a sink took.", Counter, mostSinks, []string{"sink"}},
 	SinkLost:      {"realmgate_event_sink_lost_total", "Events that a sink did not get.", Counter, mostSinks, []string{"sink"}},
 	SinkQueued:    {"realmgate_event_sink_queued", "Events that wait for a sink.", Gauge, mostSinks, []string{"sink"}},
+
+	LogUp:        {"realmgate_log_up", "1 while a sink of the log takes records.", Gauge, mostLogs, []string{"sink"}},
+	LogDelivered: {"realmgate_log_delivered_total", "Records that a sink of the log took.", Counter, mostLogs, []string{"sink"}},
+	LogLost:      {"realmgate_log_lost_total", "Records that a sink of the log did not get.", Counter, mostLogs, []string{"sink"}},
+	LogQueued:    {"realmgate_log_queued", "Records that wait for a sink of the log.", Gauge, mostLogs, []string{"sink"}},
 }

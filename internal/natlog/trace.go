@@ -1,0 +1,54 @@
+package natlog
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/natlog/settings"
+)
+
+// Trace implements api.LogCommands.
+func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, error) {
+	s.mutex.Lock()
+	sinks := s.config.Sinks
+	s.mutex.Unlock()
+	i := slices.IndexFunc(sinks, func(k settings.Sink) bool { return k.Directory != "" })
+	if i < 0 {
+		return api.Traced{}, api.WithRemedy(api.Absent("nothing is logged into files"), "give log a sink with a directory, and reload")
+	}
+	f := &folder{path: sinks[i].Directory}
+	said, err := f.look(query{r.Address, r.Port, r.Protocol, r.At})
+	if err != nil {
+		return api.Traced{}, err
+	}
+	return said.answer(), nil
+}
+
+func (f found) answer() api.Traced {
+	traced := api.Traced{Users: []api.TraceUser{}, Begins: f.first, Lost: f.lost, Gap: f.gap}
+	for _, u := range f.users {
+		traced.Users = append(traced.Users, u.answer())
+	}
+	return traced
+}
+
+func (u user) answer() api.TraceUser {
+	r := u.record
+	by := "mapping"
+	if r.Kind == AddressLent || r.Kind == AddressStands {
+		by = "pool"
+	}
+	return api.TraceUser{
+		Protocol: r.Protocol, External: r.External, Private: r.Private, Host: r.Host, Name: r.Name, By: by,
+		Since: r.Time.UTC(), Earlier: r.Kind == MappingStands || r.Kind == AddressStands, Until: utc(u.until), Synchronised: r.Synchronised,
+	}
+}
+
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
