@@ -17,6 +17,7 @@ type Gateway interface {
 	ConfigCommands
 	EventCommands
 	HandoverCommands
+	FlowCommands
 	JailCommands
 	ListCommands
 	LogCommands
@@ -51,6 +52,13 @@ type SessionCommands interface {
 	// EndSessions ends at once the sessions that the filter lets through, and
 	// returns how many, beside an error too.
 	EndSessions(filter Filter) (int, error)
+}
+
+// FlowCommands are those about what becomes of flows.
+type FlowCommands interface {
+	// Observe calls visit for some of the flows that are open, the youngest, and then for everything new if that is wanted, until
+	// ctx ends or visit returns false, which may wait: what comes too fast for it is lost and counted.
+	Observe(ctx context.Context, request ObserveRequest, visit func([]Flow) bool) error
 }
 
 // BanCommands are those about bans.

@@ -14,7 +14,7 @@ import (
 )
 
 // Topics of what can be listened to, with the role that each takes.
-var topics = map[string]Role{"bans": Read, "drops": Operate, "events": Read, "names": Read, "pool": Read, "status": Read}
+var topics = map[string]Role{"bans": Read, "drops": Operate, "events": Read, "names": Read, "pool": Read, "sessions": Read, "status": Read}
 
 // commentEvery is how long nothing is said to a listener, so that those between do not take the connection for dead.
 const commentEvery = 15 * time.Second
@@ -50,7 +50,7 @@ type Message struct {
 }
 
 func streamParameters() []Parameter {
-	return []Parameter{{Name: "topics", Required: true, Short: "Some of bans, drops, events, names, pool and status, with commas between. drops takes the role operate."}}
+	return []Parameter{{Name: "topics", Required: true, Short: "Some of bans, drops, events, names, pool, sessions and status, with commas between. drops takes the role operate."}}
 }
 
 // stream answers as the HTML standard has it (9.2, server-sent events).
@@ -99,7 +99,7 @@ func wantTopics(query url.Values, c Caller) ([]string, error) {
 	for _, topic := range wanted {
 		takes, known := topics[topic]
 		if !known {
-			return nil, failed(fmt.Errorf("topics: %q is none: use bans, drops, events, names, pool, status", topic))
+			return nil, failed(fmt.Errorf("topics: %q is none: use bans, drops, events, names, pool, sessions, status", topic))
 		}
 		if c.Role < takes {
 			return nil, refuse(c, takes)

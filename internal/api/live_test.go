@@ -34,9 +34,9 @@ func TestStream(t *testing.T) {
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]string{
-		"read /v1/stream":                      `400 topics: "" is none: use bans, drops, events, names, pool, status`,
-		"read /v1/stream?topics=bans,":         `400 topics: "" is none: use bans, drops, events, names, pool, status`,
-		"read /v1/stream?topics=weather":       `400 topics: "weather" is none: use bans, drops, events, names, pool, status`,
+		"read /v1/stream":                      `400 topics: "" is none: use bans, drops, events, names, pool, sessions, status`,
+		"read /v1/stream?topics=bans,":         `400 topics: "" is none: use bans, drops, events, names, pool, sessions, status`,
+		"read /v1/stream?topics=weather":       `400 topics: "weather" is none: use bans, drops, events, names, pool, sessions, status`,
 		"read /v1/stream?topics=bans&port=1":   `400 unknown parameter "port": none is taken here`,
 		"read /v1/stream?topics=bans,drops":    "403 this takes the role operate, and you have read: ask as root, or as a member of realmgate-admin or realmgate-operate",
 		"operate /v1/stream?topics=bans,drops": "500 the table cannot be read",

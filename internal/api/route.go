@@ -73,6 +73,7 @@ func Routes() []Route {
 		rows("/v1/tokens", "The tokens by which one may ask over TCP, without their secrets.", Token{}, all(Gateway.Tokens, "name")).by(Admin),
 
 		live("/v1/drops", Operate, "A sample of the packets that are dropped, as it happens.", Drop{}, handler.drops, filterParameters()...),
+		live("/v1/observe", Operate, "Flows: the youngest that are open, and what becomes of all as it happens.", Flow{}, handler.observe, observeParameters...),
 		live("/v1/capture", Admin, "Copies of the packets that functions of a chain take, as they come.", Packet{}, handler.capture, captureParameters()...),
 		live("/v1/capture/drops", Admin, "A sample of the packets that are dropped, of each the beginning, as they come.", Packet{}, handler.captureDrops),
 

@@ -30,6 +30,8 @@ func TestMistakes(t *testing.T) {
 		"ban add 192.0.2.1 --for -1d": {2, `invalid argument "-1d" for "--for" flag: use a time above 0 with its unit, as 90m, 24h or 7d (see: realmgate ban add --help)`},
 		"token create a":              {2, `required flag(s) "role" not set (see: realmgate token create --help)`},
 		"token create a --role root":  {2, `invalid argument "root" for "--role" flag: unknown role "root": use read, operate or admin (see: realmgate token create --help)`},
+		"observe --last 5000":         {2, `invalid argument "5000" for "--last" flag: last: use a number of 0 to 4096 (see: realmgate observe --help)`},
+		"observe --reason no":         {2, `invalid argument "no" for "--reason" flag: reason: "no" is none of a drop (see: realmgate observe --help)`},
 		"trace --at now":              {2, `invalid argument "now" for "--at" flag: use a date and a time, as "2026-11-30 09:12:03" (see: realmgate trace --help)`},
 		"trace --port 1":              {2, `give --address and --at (see: realmgate trace --help)`},
 		"trace --address 2001:db8::1": {2, `invalid argument "2001:db8::1" for "--address" flag: address: give an IPv4 address of the gateway's (see: realmgate trace --help)`},
@@ -179,7 +181,7 @@ func TestFailureToWrite(t *testing.T) {
 	socket := populated().serve(t)
 	for _, line := range []string{
 		"status", "status -o json", "sessions", "sessions -o json", "pool", "pool -o json", "hosts", "hosts -o json",
-		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "trace --address 1.1.1.1 --at 2026-11-30T09:12:03Z", "trace --address 1.1.1.1 --at 2026-11-30T09:12:03Z -o json", "drops", "drops -o json", "reload", "handover", "version", "completion bash", "completion zsh", "completion fish", "bench list", "bench list -o json", "check -c " + elsewhere(t),
+		"explain 1.1.1.1", "explain 1.1.1.1 -o json", "observe", "observe -o json", "trace --address 1.1.1.1 --at 2026-11-30T09:12:03Z", "trace --address 1.1.1.1 --at 2026-11-30T09:12:03Z -o json", "drops", "drops -o json", "reload", "handover", "version", "completion bash", "completion zsh", "completion fish", "bench list", "bench list -o json", "check -c " + elsewhere(t),
 	} {
 		var stderr strings.Builder
 		code := newApp(fullPipe{}, &stderr).main(t.Context(), append(strings.Fields(line), "--socket", socket))

@@ -40,6 +40,7 @@ type fakeDaemon struct {
 	lists     []client.List
 	explained client.Explanation
 	traced    client.Traced
+	flows     []client.Flow
 	drops     []client.Drop   // shown, and then the stream stays open
 	packets   []client.Packet // the same
 	config    client.Config
@@ -121,6 +122,10 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, d.config)
 	case "/v1/config/diff":
 		write(w, d.diff)
+	case "/v1/observe":
+		for i := range d.flows {
+			_ = json.NewEncoder(w).Encode(d.flows[i])
+		}
 	case "/v1/trace":
 		write(w, d.traced)
 	case "/v1/explain":
@@ -280,20 +285,7 @@ func populated() *fakeDaemon {
 				{Host: "hosta.foo.example.", Name: "git.foo.example.", Opens: []model.Port{{Protocol: model.TCP, Port: 22, To: 22}}},
 			},
 		},
-		traced: client.Traced{
-			Begins: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC),
-			Users: []client.TraceUser{
-				{
-					Protocol: model.UDP, External: netip.MustParseAddrPort("192.0.2.1:40312"), Private: netip.MustParseAddrPort("10.0.0.23:40312"),
-					Host: "laptop.foo.example.", By: "mapping", Since: time.Date(2026, 11, 30, 9, 11, 58, 120e6, time.UTC),
-					Until: time.Date(2026, 11, 30, 9, 16, 59, 4e6, time.UTC), Synchronised: true,
-				},
-				{
-					Protocol: model.TCP, External: netip.MustParseAddrPort("192.0.2.1:40312"), Private: netip.MustParseAddrPort("10.0.0.24:40312"),
-					By: "mapping", Since: time.Date(2026, 11, 30, 0, 0, 0, 9e6, time.UTC), Earlier: true,
-				},
-			},
-		},
+		flows: someFlows(), traced: someUsers(),
 		explained: client.Explanation{
 			From: address("203.0.113.7"), To: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Direction: "in", Generation: 3,
 			Steps: []client.ExplainStep{

@@ -125,6 +125,8 @@ func TestOutput(t *testing.T) {
 		"explain":          {populated(), "explain 203.0.113.7 --to www.hosta.foo.example"},
 		"explain-json":     {populated(), "explain 203.0.113.7 --to www.hosta.foo.example -o json"},
 		"explain-services": {services, "explain 203.0.113.7"},
+		"observe":          {populated(), "observe"},
+		"observe-json":     {populated(), "observe --last 2 -o json"},
 		"trace":            {populated(), "trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03Z"},
 		"trace-json":       {populated(), "trace --address 192.0.2.1 --at 2026-11-30T09:12:03Z -o json"},
 		"trace-nobody":     {nobody, "trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03Z"},

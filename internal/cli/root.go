@@ -16,7 +16,7 @@ import (
 // commands makes every command.
 var commands = []func(*app) *cobra.Command{
 	newRun, newCheck, newConfig, newReload, newConfirm, newHandover, newPrepare,
-	newStatus, newDoctor, newBugreport, newSessions, newPool, newHosts, newDrops, newCapture, newChain, newBan, newLists, newJails, newEvents, newToken, newPage, newGeo, newExplain, newTrace,
+	newStatus, newDoctor, newBugreport, newSessions, newPool, newHosts, newDrops, newObserve, newCapture, newChain, newBan, newLists, newJails, newEvents, newToken, newPage, newGeo, newExplain, newTrace,
 	newDemo, newBench, newTune, newCompletion, newVersion,
 }
 

@@ -167,3 +167,8 @@ func (g fakeGateway) Lately(int, ...string) []api.Message { return nil }
 func (g fakeGateway) Trace(_ context.Context, r api.TraceRequest) (Traced, error) {
 	return Traced{Users: []TraceUser{{Protocol: r.Protocol, External: netip.AddrPortFrom(r.Address, r.Port), Since: r.At, By: "mapping"}}, Begins: r.At}, g.err
 }
+
+func (g fakeGateway) Observe(_ context.Context, r api.ObserveRequest, visit func([]api.Flow) bool) error {
+	visit([]api.Flow{{Event: "new", Protocol: model.TCP, Name: r.Name}, {Event: "destroy", Protocol: model.TCP, Name: r.Name}})
+	return g.err
+}

@@ -34,6 +34,10 @@ type (
 	BanRequest = api.BanRequest
 	// BanChange says how many prefixes that were.
 	BanChange = api.BanChange
+	// ObserveRequest says which flows are wanted.
+	ObserveRequest = api.ObserveRequest
+	// Flow is what became of a flow.
+	Flow = api.Flow
 	// TraceRequest asks who had an endpoint outside at a time.
 	TraceRequest = api.TraceRequest
 	// Traced is who had it.

@@ -25,6 +25,7 @@ type commands struct {
 	api.ConfigCommands
 	api.EventCommands
 	api.HandoverCommands
+	api.FlowCommands
 	api.JailCommands
 	api.ListCommands
 	api.LogCommands
@@ -36,7 +37,7 @@ type commands struct {
 
 func (g *Daemon) commands() commands {
 	return commands{
-		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events,
+		Daemon: g, BanCommands: g.bans, CaptureCommands: g.captures, ChainCommands: g.chains, ConfigCommands: g.reload, EventCommands: &g.events, FlowCommands: g.flows,
 		HandoverCommands: g.handover, JailCommands: g.jails, ListCommands: g.lists, LogCommands: g.natlog, MetricsPage: g.metrics, SessionCommands: g.flows, StreamCommands: g.stream, TokenCommands: g.access,
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func (g kernelServices) newFlows() *flow.Service {
-	return flow.New(flow.Options{Names: func() flow.Names { return g.view.Load().realm }, Log: g.log})
+	return flow.New(flow.Options{Names: func() flow.Names { return g.view.Load().realm }, Country: commands{Daemon: g.Daemon}.Country, Log: g.log})
 }
 
 func (g machineServices) newNATLog() *natlog.Service {

@@ -12,6 +12,8 @@ import (
 // Data is the data plane as far as flows need it. *datapath.Datapath is one.
 type Data interface {
 	SessionsAfter(after uint32, visit func(datapath.Session) bool) error
+	Watch(*datapath.Watch) error
+	Unwatch(*datapath.Watch)
 	EndAll() (int, error)
 	EndSessions(wanted func(datapath.Session) bool) (int, error)
 }
@@ -24,11 +26,12 @@ type Names interface {
 
 // Options are what a Service needs.
 type Options struct {
-	Names func() Names // in force
-	Log   *slog.Logger
+	Names   func() Names            // in force
+	Country func(netip.Addr) string // where an address is; empty: nobody knows
+	Log     *slog.Logger
 }
 
-// Service lists and ends sessions. Call New.
+// Service lists and ends sessions, and tells of flows. Call New.
 type Service struct {
 	Options
 	data Data // from Open on

@@ -1,0 +1,178 @@
+package flow
+
+import (
+	"container/heap"
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+)
+
+// behind is how many flows one who observes may be behind; more are lost for that one.
+const behind = 4096
+
+// events are conntrack's words.
+var events = map[datapath.Told]string{datapath.SessionBegins: "new", datapath.SessionChanges: "update", datapath.SessionEnds: "destroy"}
+
+// Observe calls visit for the youngest of the flows that are open, and then, where that is wanted, for what becomes of all, until
+// ctx ends or visit returns false, which may wait. It is called when nothing is missed any more, if with no flow.
+func (s *Service) Observe(ctx context.Context, r api.ObserveRequest, visit func([]api.Flow) bool) error {
+	o := &observer{service: s, request: r, flows: make(chan api.Flow, behind)}
+	if r.Follow { // before it looks at what is open: nothing is missed between
+		watch := o.watch()
+		if err := s.data.Watch(watch); err != nil {
+			return err
+		}
+		defer s.data.Unwatch(watch)
+	}
+	open, err := s.youngest(r)
+	if err != nil || !visit(open) || !r.Follow {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case f := <-o.flows:
+			if !visit(o.with(f)) {
+				return nil
+			}
+		}
+	}
+}
+
+// observer is one who watches.
+type observer struct {
+	service *Service
+	request api.ObserveRequest
+	flows   chan api.Flow
+	lost    uint64 // of the goroutine that hears
+}
+
+// with are a flow and those that wait behind it.
+func (o *observer) with(f api.Flow) []api.Flow {
+	all := []api.Flow{f}
+	for len(o.flows) > 0 && len(all) < behind {
+		all = append(all, <-o.flows)
+	}
+	return all
+}
+
+// watch hears what is wanted.
+func (o *observer) watch() *datapath.Watch {
+	w := &datapath.Watch{Failed: func(err error) { o.service.Log.Warn("flow event lost", "error", err) }}
+	if o.request.Verdict != "dropped" && o.request.Reason == "" {
+		w.Session = func(e datapath.FlowEvent) { o.put(o.service.session(e)) }
+	}
+	if o.request.Verdict != "forwarded" {
+		w.Drop = func(e datapath.DropEvent) { o.put(o.service.drop(e)) }
+	}
+	return w
+}
+
+// put never waits.
+func (o *observer) put(f api.Flow) {
+	if !o.request.Wants(&f) {
+		return
+	}
+	f.Lost = o.lost
+	select {
+	case o.flows <- f:
+		o.lost = 0
+	default:
+		o.lost++
+	}
+}
+
+func (s *Service) session(e datapath.FlowEvent) api.Flow {
+	names := s.Names()
+	f := api.Flow{
+		Time: s.at(datapath.Now().Sub(e.At)), Event: events[e.Told], Verdict: "forwarded", Protocol: e.Protocol, State: e.State, Origin: e.Origin,
+		Host: names.HostOf(e.Private.Addr()), Name: string(names.Name(e.Name)),
+	}
+	return s.between(f, e.Private, e.External, e.Remote)
+}
+
+// between says who began a flow, and by whom it went.
+func (s *Service) between(f api.Flow, private, external, remote netip.AddrPort) api.Flow {
+	f.Country = s.Country(remote.Addr())
+	f.From, f.FromName, f.To, f.ToName = remote, s.Names().HostOf(remote.Addr()), private, f.Host
+	if f.Origin == "inside" || f.Origin == "own" || f.Origin == "basic" {
+		f.From, f.FromName, f.To, f.ToName = f.To, f.ToName, f.From, f.FromName
+	}
+	if external != private {
+		f.Via = external
+	}
+	return f
+}
+
+func (s *Service) drop(e datapath.DropEvent) api.Flow {
+	names := s.Names()
+	from, to := e.Tuple.Source, e.Tuple.Destination
+	f := api.Flow{
+		Time: s.at(datapath.Now().Sub(e.At)), Event: "drop", Verdict: "dropped", Reason: e.Reason, Protocol: e.Tuple.Protocol,
+		From: from, FromName: names.HostOf(from.Addr()), To: to, ToName: names.HostOf(to.Addr()), Host: names.HostOf(from.Addr(), to.Addr()),
+	}
+	remote := from.Addr()
+	if e.Side == "private" {
+		remote = to.Addr()
+	}
+	f.Country = s.Country(remote)
+	return f
+}
+
+func (s *Service) at(ago time.Duration) time.Time { return time.Now().Add(-ago).UTC() }
+
+// young are flows, of which the oldest is the first to go.
+type young []api.Flow
+
+func (y young) Len() int           { return len(y) }
+func (y young) Less(i, j int) bool { return y[i].Time.Before(y[j].Time) }
+func (y young) Swap(i, j int)      { y[i], y[j] = y[j], y[i] }
+func (y *young) Push(f any)        { *y = append(*y, f.(api.Flow)) }
+
+// Pop implements heap.Interface.
+func (y *young) Pop() any {
+	last := (*y)[len(*y)-1]
+	*y = (*y)[:len(*y)-1]
+	return last
+}
+
+// youngest are the flows that are open and wanted, as many as that, in the order in which they began.
+func (s *Service) youngest(r api.ObserveRequest) ([]api.Flow, error) {
+	var kept young
+	if r.Last == 0 {
+		return nil, nil
+	}
+	names := s.Names()
+	err := s.data.SessionsAfter(0, func(d datapath.Session) bool {
+		if d.Tentative {
+			return true
+		}
+		e := describe(d, names)
+		f := s.between(api.Flow{
+			Time: s.at(d.Age), Event: "open", Verdict: "forwarded", Protocol: e.Protocol, State: e.State, Origin: e.Origin, Host: e.Host, Name: e.Name,
+		}, e.Private, e.External, e.Remote)
+		if r.Wants(&f) {
+			if heap.Push(&kept, f); len(kept) > r.Last {
+				heap.Pop(&kept)
+			}
+		}
+		return true
+	})
+	slices.SortFunc(kept, func(a, b api.Flow) int { return a.Time.Compare(b.Time) })
+	return kept, err
+}
+
+// Tell tells of all sessions until ctx ends: the topic sessions of the stream.
+func (s *Service) Tell(ctx context.Context, tell func(any)) error {
+	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded"}, func(flows []api.Flow) bool {
+		for _, f := range flows {
+			tell(f)
+		}
+		return true
+	})
+}
