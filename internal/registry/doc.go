@@ -5,5 +5,6 @@
 //
 // A Registry is an immutable snapshot: New copies and checks everything, and a
 // reload makes a new one. Any number of goroutines may read it at once, and
-// what they get must not be changed.
+// what they get must not be changed. Hosts that come and go one by one are in a
+// Registered beside it, which is what changes.
 package registry

@@ -12,6 +12,9 @@ func (r *Registry) Lookup(n model.Name) (Entry, bool) {
 	if e, ok := r.entries[n]; ok {
 		return e, true
 	}
+	if e, ok := r.registered.find(n); ok {
+		return e, true
+	}
 	return r.wildcard(n)
 }
 
@@ -42,8 +45,11 @@ func (r *Registry) wildcard(n model.Name) (Entry, bool) {
 // Exists reports whether the name is there by itself, whatever wildcards answer for: it stands for something, is a
 // zone, or has names below it (RFC 8020 §2). Without a record it is to be answered with NODATA, not NXDOMAIN.
 func (r *Registry) Exists(n model.Name) bool {
-	_, ok := r.entries[n]
-	return ok || r.inner[n] || r.others[n]
+	if _, ok := r.entries[n]; ok || r.inner[n] || r.others[n] {
+		return true
+	}
+	_, ok := r.registered.find(n)
+	return ok
 }
 
 // Zone returns the most specific zone that the name is in, label by label.
@@ -58,7 +64,16 @@ func (r *Registry) Zone(n model.Name) (model.Name, bool) {
 
 // Above reports whether there are names below n, wildcards among them, that open something else than n does: a
 // question for n may be only on the way to those (RFC 9156).
-func (r *Registry) Above(n model.Name) bool { return r.above[n] }
+func (r *Registry) Above(n model.Name) bool {
+	if r.above[n] {
+		return true
+	}
+	entry, known := r.entries[n]
+	if !known {
+		entry, known = r.registered.find(n)
+	}
+	return known && r.registered.above(n, entry)
+}
 
 // Lent returns the names of a zone, and of no zone below it, that open something by a pool address, wildcards among
 // them, in alphabetical order.

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -79,6 +80,8 @@ type Registry struct {
 	// others exist because somebody else answers for them.
 	others map[model.Name]bool
 	above  map[model.Name]bool // see Above
+	// registered are hosts beside those of the snapshot; nil: there are none.
+	registered *Registered
 }
 
 // New makes a snapshot. Names must be in a zone and unique among hosts and services together, and so must hosts'
@@ -111,63 +114,25 @@ func New(zones []model.Name, hosts []HostSpec, others ...model.Name) (*Registry,
 }
 
 func (r *Registry) addHost(spec HostSpec) error {
-	h := &Host{Name: spec.Name, Address: spec.Address}
-	if !h.Address.IsValid() {
-		return fmt.Errorf("host %s has no address", h.Name)
+	h, entries, err := newHost(spec, r.Zone)
+	if errors.Is(err, errNoZone) {
+		err = fmt.Errorf("%w: use one of %v", err, r.Zones())
+	}
+	if err != nil {
+		return err
 	}
 	if other, taken := r.addresses[h.Address]; taken {
-		return fmt.Errorf("host %s has the address %s of host %s: give it its own", h.Name, h.Address, other.Name)
+		return takenAddress(h, other)
 	}
 	r.hosts = append(r.hosts, h)
 	r.addresses[h.Address] = h
-	services := spec.Services
-	if len(spec.Open) > 0 {
-		services = append([]ServiceSpec{{Names: []model.Name{h.Name}, Ports: spec.Open, Web: spec.Web, Redirect: spec.Redirect}}, services...)
-	} else if err := r.add(Entry{Name: h.Name, Host: h}); err != nil {
-		return err
-	}
-	merged, err := Merge(services)
-	if err != nil {
-		return fmt.Errorf("host %s: %w", h.Name, err)
-	}
-	for _, s := range merged {
-		if err := r.addService(h, s); err != nil {
-			return err
+	for _, e := range entries {
+		if other, taken := r.entries[e.Name]; taken {
+			return takenName(e, other)
 		}
+		r.entries[e.Name] = e
+		r.noteAbove(e.Name)
 	}
-	return nil
-}
-
-func (r *Registry) addService(h *Host, spec ServiceSpec) error {
-	s := &Service{
-		Name: spec.Names[0], Names: spec.Names, Owner: h.Name, Host: h.Address,
-		Ports: spec.Ports, All: spec.Ports[0] == model.Port{}, Web: spec.Web, Redirect: spec.Redirect,
-	}
-	h.Services = append(h.Services, s)
-	for _, name := range s.Names {
-		if name == h.Name {
-			h.Own = s
-		}
-		if err := r.add(Entry{Name: name, Host: h, Service: s}); err != nil {
-			return err
-		}
-		zone, _ := r.Zone(name) // add refuses a name without
-		s.Zones = append(s.Zones, zone)
-	}
-	slices.Sort(s.Zones)
-	s.Zones = slices.Compact(s.Zones)
-	return nil
-}
-
-func (r *Registry) add(e Entry) error {
-	if _, ok := r.Zone(e.Name); !ok {
-		return fmt.Errorf("name %s is in no zone: use one of %v", e.Name, r.Zones())
-	}
-	if other, taken := r.entries[e.Name]; taken {
-		return fmt.Errorf("name %s of host %s is taken by host %s: names must be unique", e.Name, e.Host.Name, other.Host.Name)
-	}
-	r.entries[e.Name] = e
-	r.noteAbove(e.Name)
 	return nil
 }
 
@@ -198,11 +163,13 @@ func (r *Registry) Zones() []model.Name {
 
 // ByAddress returns the host with the private address.
 func (r *Registry) ByAddress(a netip.Addr) (*Host, bool) {
-	h, ok := r.addresses[a]
-	return h, ok
+	if h, ok := r.addresses[a]; ok {
+		return h, true
+	}
+	return r.registered.at(a)
 }
 
-// Hosts returns the hosts in the order that New got them.
+// Hosts returns the hosts in the order that New got them: those that come and go are none of them, here and in what follows.
 func (r *Registry) Hosts() []*Host { return slices.Clone(r.hosts) }
 
 // Services returns all services, host by host.
