@@ -61,7 +61,10 @@ type (
 		*shareTable
 		*slotTable
 
-		chainBytes atomic.Uint64
+		chainBytes   atomic.Uint64
+		open         map[bpfService]bool // by the generation in force; nil: the table says it
+		lasting      map[bpfService]bool // by themselves
+		lastingSince uint32              // what the table has of these
 	}
 
 	// flowTable hands on what the programs tell of packets and flows.

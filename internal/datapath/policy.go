@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -53,6 +55,9 @@ func (d *policyTable) SetPolicy(settings Settings, services []Service, chains *N
 	defer func() {
 		if generation == 0 {
 			err = errors.Join(err, d.takeBack(control.Generation, before, wanted), d.dropChains(next))
+		}
+		if d.open = wanted; err != nil {
+			d.open = nil // the table says what there is
 		}
 	}()
 	record := bpfSettings{
@@ -154,19 +159,27 @@ func putExcepts(record *bpfSettings, prefixes []netip.Prefix) error {
 	return nil
 }
 
-// openServices lists the services that are open.
+// openServices lists the services that are open by a generation.
 func (d *policyTable) openServices() (map[bpfService]bool, error) {
+	if d.open != nil {
+		return d.open, nil
+	}
 	open := map[bpfService]bool{}
-	var key bpfService
-	var since uint32
-	entries := d.objects.ServiceTable.Iterate()
-	for entries.Next(&key, &since) {
-		open[key] = true
+	keys, values := make([]bpfService, atOnce), make([]uint32, atOnce)
+	for cursor := new(ebpf.MapBatchCursor); ; {
+		n, err := d.objects.ServiceTable.BatchLookup(cursor, keys, values, nil)
+		for _, key := range keys[:n] {
+			if !d.lasting[key] {
+				open[key] = true
+			}
+		}
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return open, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the open services: %w", err)
+		}
 	}
-	if err := entries.Err(); err != nil {
-		return nil, fmt.Errorf("list the open services: %w", err)
-	}
-	return open, nil
 }
 
 // closeServices closes those that are open and wanted no more.
@@ -175,9 +188,22 @@ func (d *policyTable) closeServices(open, wanted map[bpfService]bool) error {
 		if wanted[key] {
 			continue
 		}
-		if err := d.objects.ServiceTable.Delete(&key); err != nil {
-			return fmt.Errorf("close port %d of %s: %w", swap(key.Port), addressOf(key.Host), err)
+		if err := d.closeService(key); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// closeService closes one, unless it is open by itself.
+func (d *policyTable) closeService(key bpfService) (err error) {
+	if d.lasting[key] {
+		err = d.objects.ServiceTable.Put(&key, d.lastingSince)
+	} else {
+		err = d.objects.ServiceTable.Delete(&key)
+	}
+	if err != nil {
+		return fmt.Errorf("close port %d of %s: %w", swap(key.Port), addressOf(key.Host), err)
 	}
 	return nil
 }
