@@ -63,8 +63,8 @@ func (p *Pool) adoptBound(now model.Instant, b *Binding) error {
 		return fmt.Errorf("%w: the service is bound", ErrConflict)
 	}
 	if p.services != nil { // too late for SetServices to see to it
-		s, ok := p.services[b.Service.Name]
-		if !ok || !s.sameHost(&b.Service) || !slices.Equal(s.Ports, b.Service.Ports) {
+		s := p.service(b.Service.Name)
+		if s == nil || !s.sameHost(&b.Service) || !slices.Equal(s.Ports, b.Service.Ports) {
 			return fmt.Errorf("%w: the service is another", ErrConflict)
 		}
 	}

@@ -14,8 +14,8 @@ func (p *Pool) Bind(now model.Instant, service model.Name) (b Binding, moved []B
 	if slot, ok := p.bound[service]; ok {
 		return p.table[slot].Binding, nil, false, nil
 	}
-	s, ok := p.services[service]
-	if !ok {
+	s := p.service(service)
+	if s == nil {
 		return Binding{}, nil, false, fmt.Errorf("bind %s: %w: no such service", service, ErrRequest)
 	}
 	p.Advance(now)

@@ -10,7 +10,7 @@
 // # Life of a binding
 //
 //	Bind, Place ── Bound ── another service needs the place, and it has rested ──> Gone
-//	                 ├── SetServices, Reconfigure, Unbind after an answer ──> Resting ── last use + Rest ──> Gone
+//	                 ├── SetServices, Registered, Reconfigure, Unbind after an answer ──> Resting ── last use + Rest ──> Gone
 //	                 └── Unbind before any answer ──> Gone
 //
 // A service keeps its binding while nobody else needs the place. Where a service without one goes, in this order:

@@ -46,6 +46,9 @@ type Options struct {
 	// Vacant reports whether a slot may be used again: no session of a binding that had it stands. Nil: every slot may.
 	// It must not call the pool.
 	Vacant func(slot uint32) bool
+	// Registered finds services that come and go one by one, beside those of SetServices: see Pool.Registered. They are not to be
+	// changed once handed over. Nil finds none. It must not call the pool.
+	Registered func(service model.Name) (Service, bool)
 }
 
 func (o *Options) validate() error {

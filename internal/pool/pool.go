@@ -28,8 +28,8 @@ type Pool struct {
 	*finder
 	Reservations *Reservations
 
-	services map[model.Name]*Service // nil until SetServices
-	order    []*Service              // as SetServices was given
+	order      []*Service // as SetServices was given
+	registered int        // services that come and go one by one
 }
 
 // New makes an empty pool without services.

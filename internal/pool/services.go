@@ -22,13 +22,13 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 		p.services[n.Name] = &n
 		p.order = append(p.order, &n)
 	}
-	p.counts.services.Store(int64(len(p.services)))
+	p.counts.services.Store(int64(len(p.services) + p.registered))
 	for slot := range p.table {
 		r := &p.table[slot]
 		switch {
 		case !r.live || r.State != Bound:
 		case p.goesOn(r):
-			r.Service.Zones = withZones(r.Service.Zones, p.services[r.Service.Name].Zones)
+			r.Service.Zones = withZones(r.Service.Zones, p.service(r.Service.Name).Zones)
 		default:
 			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
 		}
@@ -62,8 +62,8 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 }
 
 func (p *Pool) goesOn(r *record) bool {
-	now, ok := p.services[r.Service.Name]
-	return ok && r.Service.sameHost(now) && !p.coalesces(r.place, now)
+	now := p.service(r.Service.Name)
+	return now != nil && r.Service.sameHost(now) && !p.coalesces(r.place, now)
 }
 
 // withZones adds zones to those that a binding has had: its sessions may be of any of them.
@@ -76,14 +76,14 @@ func withZones(had, more []model.Name) []model.Name {
 // differs reports a bound record whose ports are not its service's.
 func (p *Pool) differs(slot int) bool {
 	r := &p.table[slot]
-	return r.live && r.State == Bound && !slices.Equal(r.Service.Ports, p.services[r.Service.Name].Ports)
+	return r.live && r.State == Bound && !slices.Equal(r.Service.Ports, p.service(r.Service.Name).Ports)
 }
 
 // shrink takes from a bound record the ports that its service has no more; a record of their own keeps them resting, from
 // now on, as their sessions end now. The record is withdrawn, and ok false, if nothing would be left of it, or if there is
 // no slot for the rest.
 func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) {
-	s := p.services[p.table[slot].Service.Name]
+	s := p.service(p.table[slot].Service.Name)
 	var kept, gone []model.Port
 	for _, port := range p.table[slot].Service.Ports {
 		if _, still := s.to(keyOf(port)); still {
@@ -115,7 +115,7 @@ func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) 
 // grow gives a bound record its service's ports, or withdraws it if they do not fit.
 func (p *Pool) grow(slot int32) (Binding, bool) {
 	r := &p.table[slot]
-	s := p.services[r.Service.Name]
+	s := p.service(r.Service.Name)
 	if !p.open(r.place, s) || len(p.clashes(r.place, s, slot, true)) > 0 {
 		return p.withdraw(slot), false
 	}

@@ -25,6 +25,8 @@ type bindings struct {
 	places  *places
 	counts  counters
 
+	services map[model.Name]*Service // of SetServices; nil until then
+
 	table  []record
 	spare  []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
 	number uint32

@@ -9,6 +9,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/pool"
 )
 
 // asked is what the questions for a service came to.
@@ -47,23 +48,29 @@ func (qs *questions) noteAsked(q nameserver.Question, err error) {
 // forgetAsked forgets services that are no more.
 func (qs *questions) forgetAsked() {
 	for service := range qs.tally {
-		if _, ok := qs.services[service]; !ok {
+		if _, ok := qs.service(service); !ok {
 			delete(qs.tally, service)
 		}
 	}
 }
 
-// Names lists the services, by name, with what was asked of them.
+// Names lists the services, by name, with what was asked of them. There may be many, so that questions do not wait for it.
 func (qs *questions) Names(filter api.Filter) []api.Name {
 	qs.mutex.Lock()
-	defer qs.mutex.Unlock()
-	list := []api.Name{}
-	for name, s := range qs.services {
-		row := api.Name{Service: name.String(), Host: s.Owner.String(), Ports: s.Ports}
-		if b, ok := qs.pool.Standing(name); ok {
-			row.Address = b.Address
+	names, services, tally, at := qs.config.Names, qs.services, make(map[model.Name]asked, len(qs.tally)), map[model.Name]netip.Addr{}
+	for name, n := range qs.tally {
+		tally[name] = *n
+	}
+	for b := range qs.pool.Bindings() {
+		if b.State == pool.Bound {
+			at[b.Service.Name] = b.Address
 		}
-		if n := qs.tally[name]; n != nil {
+	}
+	qs.mutex.Unlock()
+	list := []api.Name{}
+	row := func(s pool.Service) {
+		row := api.Name{Service: s.Name.String(), Host: s.Owner.String(), Ports: s.Ports, Address: at[s.Name]}
+		if n, was := tally[s.Name]; was {
 			row.Asked, row.Lent, row.Refused = n.lent+n.refused, n.lent, n.refused
 			row.Asker, row.Last = n.asker, n.at
 			if n.why != nil {
@@ -74,6 +81,10 @@ func (qs *questions) Names(filter api.Filter) []api.Name {
 			list = append(list, row)
 		}
 	}
+	for _, s := range services { // take makes another, and changes none
+		row(s)
+	}
+	names.EachRegistered(row)
 	slices.SortFunc(list, func(x, y api.Name) int { return cmp.Compare(x.Service, y.Service) })
 	return list
 }

@@ -13,13 +13,17 @@ import (
 	"github.com/realmgate/realmgate/internal/pool"
 )
 
-// Names is what names stand for: an immutable snapshot.
+// Names is what names stand for: a snapshot that does not change, but for services that come and go by themselves.
 type Names interface {
 	// Find returns the configured name that answers for the one asked, a wildcard perhaps, and its service's name;
 	// false where nothing is open.
 	Find(asked model.Name) (name, service model.Name, ok bool)
-	// Services are all of them, in the order of the configuration.
+	// Services are all of the configuration, in its order.
 	Services() []pool.Service
+	// Registered finds a service that comes and goes by itself, EachRegistered visits them, CountRegistered counts them.
+	Registered(service model.Name) (pool.Service, bool)
+	EachRegistered(visit func(pool.Service))
+	CountRegistered() int
 	// Owner is the host that has a private address, whether the pool has services of it or not.
 	Owner(address netip.Addr) (host model.Name, ok bool)
 	// Number is how the data plane's records mention a name, and Name the way back, "" for none.
@@ -73,7 +77,7 @@ func (a *Allocator) Reconsider() error {
 
 func (a *Allocator) poolOptions(c Config) pool.Options {
 	o := c.Pool
-	o.Use, o.Vacant = a.options.Plane.BindingUse, a.options.Plane.SlotVacant
+	o.Use, o.Vacant, o.Registered = a.options.Plane.BindingUse, a.options.Plane.SlotVacant, c.Names.Registered
 	return o
 }
 
@@ -88,6 +92,7 @@ func (a *Allocator) take(c Config) {
 	for _, s := range c.Names.Services() {
 		a.services[s.Name] = s
 	}
+	a.pool.Registered(c.Names.CountRegistered(), nil)
 	a.forgetAsked()
 }
 

@@ -7,7 +7,7 @@ import "github.com/realmgate/realmgate/internal/datapath"
 func (re *restorer) adoptEvicted(bindings []datapath.Binding) {
 	for i := range bindings {
 		r := &bindings[i]
-		s, known := re.services[re.config.Names.Name(r.Name)]
+		s, known := re.service(re.config.Names.Name(r.Name))
 		if !r.Open && r.Sessions > 0 && known && s.Host == r.Host {
 			re.pool.AdoptEvicted(r.ID, r.Address, s)
 		}

@@ -344,3 +344,8 @@ func (w *world) claim() {
 }
 
 func stranger(n int) netip.Addr { return netip.AddrFrom4([4]byte{203, byte(n >> 8), byte(n), 1}) }
+
+// Nothing of it comes and goes.
+func (n named) Registered(model.Name) (pool.Service, bool) { return pool.Service{}, false }
+func (n named) EachRegistered(func(pool.Service))          {}
+func (n named) CountRegistered() int                       { return 0 }

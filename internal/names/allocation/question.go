@@ -203,7 +203,8 @@ func asks(r pool.Request) policy.Asker {
 }
 
 func (st *state) asker(r pool.Request) policy.Asker {
-	service, k := st.services[r.Service], asks(r)
+	service, _ := st.service(r.Service)
+	k := asks(r)
 	k.Host, k.Service = service.Host, r.Service
 	if service.All() {
 		k.Class = policy.HostName

@@ -194,7 +194,7 @@ func (re *restorer) boundAs(r *datapath.Binding, kept []keptBinding) pool.Servic
 			return k.service()
 		}
 	}
-	s, ok := re.services[name]
+	s, ok := re.service(name)
 	if !ok || s.Host != r.Host {
 		unknown := model.Name(r.Host.String() + ".")
 		s = pool.Service{Name: unknown, Owner: unknown, Host: r.Host}

@@ -66,7 +66,7 @@ func (l Lendable) Services() []pool.Service {
 	all := l.Registry.Lendable()
 	services := make([]pool.Service, len(all))
 	for i, s := range all {
-		services[i] = pool.Service{Name: s.Name, Owner: s.Owner, Zones: s.Zones, Host: s.Host, Ports: s.Ports}
+		services[i] = lendable(s)
 	}
 	return services
 }
@@ -79,13 +79,18 @@ func (d *Realm) Number(name model.Name) uint32 {
 	if n, ok := d.numbers[name]; ok {
 		return n
 	}
-	return nameNumber(name)
+	return d.registered.numberOf(name)
 }
 
 // Name is the name of a number, "" for none.
-func (d *Realm) Name(number uint32) model.Name { return d.names[number] }
+func (d *Realm) Name(number uint32) model.Name {
+	if name := d.names[number]; name != "" {
+		return name
+	}
+	return d.registered.nameOf(number)
+}
 
-// Names counts them.
+// Names counts them, but for those of hosts that come and go.
 func (d *Realm) Names() int { return len(d.names) }
 
 // HostOf names the first host that has one of the addresses, or nobody.

@@ -26,6 +26,7 @@ type Realm struct {
 	placement    Placement             // nil: all are at the first of these
 	names        map[uint32]model.Name // by number
 	numbers      map[model.Name]uint32
+	registered   *Registered // hosts that come and go; nil: none do
 }
 
 // New reads the realm of a document, with the web addresses of now, or says what of it cannot be served.
