@@ -102,12 +102,7 @@ const signatureFudge = 300 // seconds that clocks may differ by, RFC 8945 §10
 // verify checks the TSIG record of a request. On failure the rejection is the
 // TSIG record of the reply (RFC 8945 §5.2); its rcode is NOTAUTH.
 func (k keys) verify(message []byte, tsig *dns.TSIG) (s signature, rejection *dns.TSIG) {
-	reject := func(code uint16) (signature, *dns.TSIG) {
-		return signature{}, &dns.TSIG{
-			Hdr:       dns.RR_Header{Name: tsig.Hdr.Name, Rrtype: dns.TypeTSIG, Class: dns.ClassANY},
-			Algorithm: tsig.Algorithm, TimeSigned: tsig.TimeSigned, Fudge: tsig.Fudge, Error: code,
-		}
-	}
+	reject := func(code uint16) (signature, *dns.TSIG) { return signature{}, rejected(tsig, code) }
 	key, ok := k[model.Name(dns.CanonicalName(tsig.Hdr.Name))]
 	if !ok || dns.CanonicalName(tsig.Algorithm) != key.algorithm {
 		return reject(dns.RcodeBadKey)
@@ -121,6 +116,14 @@ func (k keys) verify(message []byte, tsig *dns.TSIG) (s signature, rejection *dn
 		return reject(dns.RcodeBadSig)
 	}
 	return signature{key: key, mac: tsig.MAC}, nil
+}
+
+// rejected is the TSIG record that says what is wrong with another.
+func rejected(tsig *dns.TSIG, code uint16) *dns.TSIG {
+	return &dns.TSIG{
+		Hdr:       dns.RR_Header{Name: tsig.Hdr.Name, Rrtype: dns.TypeTSIG, Class: dns.ClassANY},
+		Algorithm: tsig.Algorithm, TimeSigned: tsig.TimeSigned, Fudge: tsig.Fudge, Error: code,
+	}
 }
 
 // sign appends the signed message to buf. A following message of the same

@@ -24,6 +24,8 @@ type PrivateOptions struct {
 	NameserverAddress netip.Addr // its A record, needed if Nameserver is in a zone
 	Serial            uint32
 	Journal           *Journal              // shared with Public; nil: none. Fixed once the server is made
+	Keys              []Key                 // of those who register hosts
+	Registrar         Registrar             // nil: nobody registers hosts. Fixed once the server is made
 	Directory         func() Directory      // the current snapshot; called once per message
 	Upstream          []netip.AddrPort      // for all other names; none: they are REFUSED
 	CacheSize         int                   // answers kept, 0 for none; fixed once the server is made
@@ -53,12 +55,14 @@ type Private struct {
 	now      func() model.Instant
 	exchange exchanger
 	journal  *Journal
+	register register
 	limits   Limits
 	logger   *slog.Logger
 }
 
 type privateSettings struct {
 	authority *authority
+	keys      keys
 	directory func() Directory
 	upstream  *upstream // nil: none
 	waitLimit int
@@ -82,11 +86,12 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 	p := &Private{
 		journal: journal, size: options.CacheSize, serves: options.Serves, tell: options.Overdone, now: clockOr(options.Now), exchange: exchange,
 		counters: counters{took: options.Took}, limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
+		register: register{registrar: options.Registrar, seen: newSeen()},
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Serves, Overdone, Took, Journal, Now, Logger and Limits. The
+// Reconfigure replaces everything but CacheSize, Registrar, Serves, Overdone, Took, Journal, Now, Logger and Limits. The
 // cache stays unless the upstream servers change, or what is taken out of their
 // answers. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {
@@ -98,7 +103,11 @@ func (p *Private) Reconfigure(options PrivateOptions) error {
 		return fmt.Errorf("configure private name server: %w", err)
 	}
 	authority.inside = true
-	settings := &privateSettings{authority: authority, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit), rebind: options.Rebind}
+	keys, err := newKeys(options.Keys)
+	if err != nil {
+		return fmt.Errorf("configure private name server: %w", err)
+	}
+	settings := &privateSettings{authority: authority, keys: keys, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit), rebind: options.Rebind}
 	if len(options.Upstream) > 0 {
 		settings.upstream = &upstream{
 			servers: slices.Clone(options.Upstream), exchange: p.exchange,
@@ -179,6 +188,9 @@ func (p *Private) respond(_ context.Context, message []byte, from netip.AddrPort
 	fault := q.parse(message)
 	var d decision
 	if p.serves == nil || p.serves(from.Addr()) {
+		if fault == notImplemented && q.opcode() == dns.OpcodeUpdate && p.register.registrar != nil {
+			return p.update(settings, &q, slices.Clone(message), from, buf)
+		}
 		d = settings.decide(&q, fault)
 	} else {
 		d = p.stranger(from.Addr(), transport)

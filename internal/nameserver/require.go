@@ -8,8 +8,15 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
+// contents are what an update sees of a zone.
+type contents interface {
+	covers(name string) bool
+	set(name string, rrtype uint16) []dns.RR
+	inUse(name string) bool
+}
+
 // require checks the prerequisites of an update (RFC 2136 §3.2).
-func (u *updater) require(prerequisites []dns.RR) (rcode int) {
+func require(u contents, prerequisites []dns.RR) (rcode int) {
 	type set struct {
 		name   string
 		rrtype uint16

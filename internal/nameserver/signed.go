@@ -3,6 +3,7 @@ package nameserver
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -99,26 +100,38 @@ func (p *Public) resign(wire []byte, sig signature, buf []byte) []byte {
 
 // signed writes a signed message; nil, which is silence, where that fails.
 func (p *Public) signed(buf []byte, m *dns.Msg, sig *signature) []byte {
+	return written(p.logger, buf, m, sig)
+}
+
+// reply is the answer to m without records, signed.
+func (p *Public) reply(m *dns.Msg, rcode int, sig signature, buf []byte) []byte {
+	return written(p.logger, buf, said(m, rcode), &sig)
+}
+
+// reject says what is wrong with a signature.
+func (p *Public) reject(settings *publicSettings, m *dns.Msg, tsig, rejection *dns.TSIG, buf []byte) []byte {
+	return settings.keys.reject(p.logger, m, tsig, rejection, buf)
+}
+
+func said(m *dns.Msg, rcode int) *dns.Msg {
+	r := new(dns.Msg).SetReply(m)
+	r.Rcode = rcode
+	return r
+}
+
+func written(logger *slog.Logger, buf []byte, m *dns.Msg, sig *signature) []byte {
 	out, err := sig.sign(buf, m)
 	if err != nil {
-		p.logger.Error("reply not signed", "error", err)
+		logger.Error("reply not signed", "error", err)
 		return nil
 	}
 	return out
 }
 
-// reply is the answer to m without records, signed.
-func (p *Public) reply(m *dns.Msg, rcode int, sig signature, buf []byte) []byte {
-	r := new(dns.Msg).SetReply(m)
-	r.Rcode = rcode
-	return p.signed(buf, r, &sig)
-}
-
 // reject says what is wrong with a signature, signed itself only where the
 // asker has the key and the wrong time (RFC 8945 §5.2.3, §5.3.2).
-func (p *Public) reject(settings *publicSettings, m *dns.Msg, tsig, rejection *dns.TSIG, buf []byte) []byte {
-	r := new(dns.Msg).SetReply(m)
-	r.Rcode = dns.RcodeNotAuth
+func (k keys) reject(logger *slog.Logger, m *dns.Msg, tsig, rejection *dns.TSIG, buf []byte) []byte {
+	r := said(m, dns.RcodeNotAuth)
 	if rejection.Error == dns.RcodeBadTime {
 		rejection.OtherData = fmt.Sprintf("%012x", time.Now().Unix())
 		rejection.OtherLen = 6
@@ -126,10 +139,10 @@ func (p *Public) reject(settings *publicSettings, m *dns.Msg, tsig, rejection *d
 	// Who forwarded the request may have given it an ID of their own; the library writes the Original ID into the header.
 	rejection.OrigId = r.Id
 	r.Extra = []dns.RR{rejection}
-	key := settings.keys[modelName(tsig.Hdr.Name)]
+	key := k[modelName(tsig.Hdr.Name)]
 	wire, _, err := dns.TsigGenerate(r, key.secret, tsig.MAC, false)
 	if err != nil {
-		p.logger.Error("rejection not written", "error", err)
+		logger.Error("rejection not written", "error", err)
 		return nil
 	}
 	return append(buf, wire...)

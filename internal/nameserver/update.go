@@ -33,7 +33,7 @@ func (p *Public) update(m *dns.Msg, sig signature, buf []byte) []byte {
 	u := updater{
 		authority: settings.authority, zone: z, apex: modelName(m.Question[0].Name), directory: directory, records: z.live.Load().records(),
 	}
-	if rcode = u.require(m.Answer); rcode == dns.RcodeSuccess {
+	if rcode = require(&u, m.Answer); rcode == dns.RcodeSuccess {
 		rcode = u.apply(m.Ns)
 	}
 	if rcode == dns.RcodeSuccess && u.changed {
