@@ -139,16 +139,17 @@ type Status struct {
 	Slots      int         `json:"outbound_slots"`
 	Sessions   Gauge       `json:"sessions"`
 	Mappings   Gauge       `json:"mappings"`
-	Half       Gauge       `json:"half_open"`      // reservations standing in the circular pool
-	Addresses  Gauge       `json:"pool_addresses"` // that have a service, or rest
-	Places     Gauge       `json:"pool_services"`  // that have an address, of all
-	Bytes      uint64      `json:"bytes"`          // memory of the data plane's tables
-	ChainBytes uint64      `json:"chain_bytes"`    // memory of the programs of chains and the tables that are theirs alone
-	Lent       uint64      `json:"lent"`           // answers with an address, ever
-	Claimed    uint64      `json:"claimed"`        // of these: a client came
-	Expired    uint64      `json:"expired"`        // of these: none came in time
-	Moved      uint64      `json:"moved"`          // services that lost their address to another, ever
-	Refusals   uint64      `json:"refusals"`       // RST and port unreachable sent, ever
+	Half       Gauge       `json:"half_open"`            // reservations standing in the circular pool
+	Addresses  Gauge       `json:"pool_addresses"`       // that have a service, or rest
+	Places     Gauge       `json:"pool_services"`        // that have an address, of all
+	Registered *Gauge      `json:"registered,omitempty"` // hosts that have registered themselves; nil: none may
+	Bytes      uint64      `json:"bytes"`                // memory of the data plane's tables
+	ChainBytes uint64      `json:"chain_bytes"`          // memory of the programs of chains and the tables that are theirs alone
+	Lent       uint64      `json:"lent"`                 // answers with an address, ever
+	Claimed    uint64      `json:"claimed"`              // of these: a client came
+	Expired    uint64      `json:"expired"`              // of these: none came in time
+	Moved      uint64      `json:"moved"`                // services that lost their address to another, ever
+	Refusals   uint64      `json:"refusals"`             // RST and port unreachable sent, ever
 
 	// Overflowed counts SYNs to the pool that were answered by cookies, as their service had no room for further unproved
 	// connections, KnownFull clients for which the table of known clients had no room, ever.
@@ -280,6 +281,9 @@ type Host struct {
 	Address  netip.Addr   `json:"address"`
 	Open     []model.Port `json:"open"`     // what its own name opens; nothing: it is closed
 	Services []Service    `json:"services"` // all that is open, by whatever name
+	// Source is by what a host has registered itself, as kea or update; left out: the configuration has it.
+	Source string    `json:"source,omitempty"`
+	Ends   time.Time `json:"ends,omitzero"` // when its lease ends; left out: never by itself
 }
 
 // Service is what its names open, each of them all of the ports.

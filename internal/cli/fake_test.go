@@ -328,7 +328,8 @@ func populated() *fakeDaemon {
 			},
 			Sessions: client.Gauge{Used: 1234, Capacity: 1_000_000}, Mappings: client.Gauge{Used: 196_604, Capacity: 196_605},
 			Half: client.Gauge{Used: 3}, Addresses: client.Gauge{Used: 16, Capacity: 16}, Places: client.Gauge{Used: 16, Capacity: 20},
-			Bytes: 95_400_000, ChainBytes: 2_200_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
+			Registered: &client.Gauge{Used: 1, Capacity: 10_000},
+			Bytes:      95_400_000, ChainBytes: 2_200_000, Lent: 12_345_678, Claimed: 12_000_000, Expired: 345_678,
 			DNS:           client.DNS{Queries: 9, Answered: 4, Refused: 1, Truncated: 2, Exhausted: 1, Forwarded: 5, UpstreamFailed: 3, WaitLimited: 7, RebindBlocked: 6, OwnRemoved: 8, NotInside: 2},
 			Web:           &client.Web{Waiting: 3, Read: 12_000, Opened: 11_900, Refused: 90, Full: 4, Again: 7, Replayed: 24_000, Times: []uint64{9000, 2500, 300, 80, 15, 5}},
 			Reasons:       []client.ReasonCount{{Reason: "drop_no_reservation", Packets: 12}, {Reason: "forwarded", Packets: 1_048_576}, {Reason: "answered_arp", Packets: 12}},
@@ -374,6 +375,7 @@ func populated() *fakeDaemon {
 				}},
 				{Names: []string{"dns.hosta.foo.example."}, Ports: []model.Port{{Protocol: model.UDP, Port: 53, To: 53}}},
 			}},
+			{Name: "laptop.foo.example.", Address: address("10.0.1.5"), Open: []model.Port{}, Services: []client.Service{}, Source: "dnsmasq", Ends: started.Add(27 * time.Hour)},
 			{Name: "hostd.foo.example.", Address: address("10.0.0.103"), Open: []model.Port{{Protocol: model.ICMP}, {Protocol: model.TCP, Port: 22, To: 22}}, Services: []client.Service{
 				{Names: []string{"hostd.foo.example.", "git.foo.example."}, Ports: []model.Port{{Protocol: model.ICMP}, {Protocol: model.TCP, Port: 22, To: 22}}},
 			}},

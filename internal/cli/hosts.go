@@ -18,8 +18,9 @@ func newHosts(a *app) *cobra.Command {
 		Short: "List the hosts that can be reached by name",
 		Long: `List the hosts of the private realm, and all that is open of them from outside:
 which names open which ports. tcp/80→8080 is port 80 outside, which leads to 8080
-of the host. A host's own name is closed unless it is opened. A filter picks whole
-hosts.`,
+of the host. A host's own name is closed unless it is opened. Of hosts that have
+registered themselves it says by what, and when their leases end. A filter picks
+whole hosts.`,
 		Example: `  realmgate hosts
   realmgate hosts --protocol tcp --port 80`,
 		Args: cobra.NoArgs,
@@ -34,13 +35,17 @@ hosts.`,
 		if output.value == "json" {
 			return writeJSONArray(a.stdout, hosts)
 		}
-		t := newTable("HOST", "ADDRESS", "NAMES", "OPENS")
+		t := newTable("HOST", "ADDRESS", "NAMES", "OPENS", "SOURCE", "ENDS")
 		for _, h := range hosts {
+			source, ends := cmp.Or(h.Source, "configuration"), ""
+			if !h.Ends.IsZero() {
+				ends = "in " + span(h.Ends.Sub(a.now()).Seconds())
+			}
 			if len(h.Open) == 0 {
-				t.add(h.Name, h.Address.String(), h.Name, "closed")
+				t.add(h.Name, h.Address.String(), h.Name, "closed", source, ends)
 			}
 			for _, s := range h.Services {
-				t.add(h.Name, h.Address.String(), strings.Join(s.Names, ", "), opens(s.Ports))
+				t.add(h.Name, h.Address.String(), strings.Join(s.Names, ", "), opens(s.Ports), source, ends)
 			}
 		}
 		return t.write(a.stdout)

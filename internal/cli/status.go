@@ -83,16 +83,21 @@ func statusWarnings(s client.Status) string {
 
 func statusTables(s client.Status) string {
 	t := newTable("TABLE", ">USED", ">CAPACITY", ">FULL")
-	for _, row := range []struct {
+	type table struct {
 		name  string
 		gauge client.Gauge
-	}{
+	}
+	rows := []table{
 		{"sessions", s.Sessions},
 		{"mappings", s.Mappings},
 		{"reservations", s.Half},
 		{"pool addresses", s.Addresses},
 		{"pool services", s.Places},
-	} {
+	}
+	if s.Registered != nil {
+		rows = append(rows, table{"registered hosts", *s.Registered})
+	}
+	for _, row := range rows {
 		capacity, full := "no limit", ""
 		if row.gauge.Capacity > 0 {
 			capacity = count(row.gauge.Capacity)

@@ -12,6 +12,7 @@ import (
 	lists "github.com/realmgate/realmgate/internal/guard/lists/settings"
 	"github.com/realmgate/realmgate/internal/model"
 	allocation "github.com/realmgate/realmgate/internal/names/allocation/settings"
+	dynamic "github.com/realmgate/realmgate/internal/names/dynamic/settings"
 	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
 	natlog "github.com/realmgate/realmgate/internal/natlog/settings"
@@ -32,6 +33,7 @@ type Config struct {
 	Web        web.Web
 	plane.Tables
 	Hosts      realm.Hosts
+	Dynamic    []dynamic.Entry
 	IgnoreIP   []netip.Prefix // IPv4 and IPv6
 	Bans       ban.Bans
 	Sets       []rules.Set
@@ -82,6 +84,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		plane.NewTables(&c.Tables),
 		ban.New(&c.IgnoreIP, &c.Bans, jails, pot),
 		hosts,
+		dynamic.New(&c.Dynamic, zones, dns),
 		rules.NewSets(&c.Sets, known, listed, chains),
 		jails,
 		lists.New(&c.Lists, listed),

@@ -141,6 +141,7 @@ func render(c *Config) string {
 		}
 		line("    ]")
 	}
+	renderDynamic(line, c.Dynamic)
 	line("ignoreip: %s", list(c.IgnoreIP))
 	renderBans(line, c.Bans)
 	line("sets:")

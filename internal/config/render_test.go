@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 
+	"github.com/realmgate/realmgate/internal/model"
+	dynamic "github.com/realmgate/realmgate/internal/names/dynamic/settings"
 	realm "github.com/realmgate/realmgate/internal/names/realm/settings"
 	server "github.com/realmgate/realmgate/internal/names/server/settings"
 	plane "github.com/realmgate/realmgate/internal/plane/settings"
@@ -57,4 +59,28 @@ func isWeb(s realm.Service) string {
 func renderLimits(line func(string, ...any), l plane.Limits) {
 	line("limits: {host_sessions: %d, host_ports: {udp: %d, tcp: %d, icmp: %d}, host_rate: %d, remote_sessions: %d, remote_rate: %d, binding_sessions: %d, mapping_sessions: %d}",
 		l.HostSessions, l.HostPorts.UDP, l.HostPorts.TCP, l.HostPorts.ICMP, l.HostRate, l.RemoteSessions, l.RemoteRate, l.BindingSessions, l.MappingSessions)
+}
+
+func renderDynamic(line writeLine, entries []dynamic.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	line("dynamic:")
+	for _, e := range entries {
+		line("  - zone: %q\n    prefixes: %s", e.Zone, list(e.Prefixes))
+		if e.Source == dynamic.Update {
+			line("    update: {key: %q}", e.Key)
+		} else {
+			line("    %s: %q", e.Source, e.File)
+		}
+		line("    services: [")
+		for _, s := range e.Services {
+			label := ""
+			if s.Label != "" {
+				label = fmt.Sprintf("name: %q, ", s.Label)
+			}
+			line("      {%sports: %s},", label, list(model.PortTexts(s.Ports)))
+		}
+		line("    ]")
+	}
 }

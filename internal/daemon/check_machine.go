@@ -92,7 +92,7 @@ func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 	found.Interfaces, found.Hosts = append(found.Interfaces, setup.Links(facts)...), setup.Lost(facts)
 	found.Addresses = append(found.Addresses, setup.Addresses(facts)...)
 	if r != nil { // else Check has said why
-		found.Web = append(found.Web, ability.Look(ctx, new(net.Dialer).DialContext, webHostsOf(r), c.Web.Addresses)...)
+		found.Web = append(found.Web, ability.Look(ctx, new(net.Dialer).DialContext, ability.HostsOf(r), c.Web.Addresses)...)
 	}
 	others := tenants.SetupOf(c, addresses, len(c.Interfaces.XDP) > 0, datapath.IsNamedOurs)
 	var err2, err3 error

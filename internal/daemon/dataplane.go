@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/plane"
 )
 
@@ -10,7 +11,7 @@ func (v *view) wants() plane.Wants {
 	lendable := v.realm.Registry.Lendable()
 	return plane.Wants{
 		Config: v.config, Outbound: v.outbound, Dnat: v.dnat.Addresses, Open: v.services(), Bindings: len(lendable),
-		Ports: len(services(lendable)), Names: v.realm.Names(),
+		Ports: len(shared.Ways(lendable)), Names: v.realm.Names(), Room: plane.RoomFor(v.config),
 	}
 }
 

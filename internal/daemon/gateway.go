@@ -30,6 +30,7 @@ import (
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/metrics"
 	"github.com/realmgate/realmgate/internal/names/allocation"
+	"github.com/realmgate/realmgate/internal/names/dynamic"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/server"
 	"github.com/realmgate/realmgate/internal/natlog"
@@ -80,8 +81,9 @@ type Daemon struct {
 	hangups   chan os.Signal
 	diagnosis *diagnose.Service
 	metrics   *metrics.Service
-
-	systemd *systemd.Service
+	dynamic   *dynamic.Service
+	beside    *realm.Registered // the hosts that it has
+	systemd   *systemd.Service
 
 	handover *handover.Service
 	leave    context.CancelFunc // ends Run
@@ -107,6 +109,7 @@ func newDaemon(o Options) *Daemon {
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream
 	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()
+	g.dynamic, g.beside = hostServices{g}.newDynamic(), realm.NewRegistered()
 	g.services = g.newServices()
 	return g
 }

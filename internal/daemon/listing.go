@@ -65,5 +65,5 @@ func (g commands) PoolMap() (api.PoolMap, error) { return g.pool.PoolMap() }
 
 // Hosts implements api.Gateway.
 func (g commands) Hosts(filter api.Filter) ([]api.Host, error) {
-	return g.view.Load().realm.Hosts(filter), nil
+	return g.view.Load().realm.Hosts(filter, g.dynamic.About), nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/guard/ban"
+	"github.com/realmgate/realmgate/internal/store"
 )
 
 // offended is a gateway that somebody offends.
@@ -99,7 +100,7 @@ func TestStartWithADamagedFile(t *testing.T) {
 		t.Errorf("the start says %v", err)
 	}
 	o.must(os.WriteFile(path, whole, 0o600))
-	other, err := openStore(o.options.Instance)
+	other, err := store.Open(statePath(o.options.Instance))
 	o.must(err)
 	if err := start(); err == nil || !strings.HasPrefix(err.Error(), "end the other daemon") {
 		t.Errorf("a second one says %v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/allocation"
 	"github.com/realmgate/realmgate/internal/names/realm"
+	"github.com/realmgate/realmgate/internal/names/shared"
 	"github.com/realmgate/realmgate/internal/plane"
-	"github.com/realmgate/realmgate/internal/registry"
 )
 
 // Options say what to run.
@@ -31,17 +31,7 @@ type Options struct {
 
 // services are all that the data plane is to open.
 func (v *view) services() []datapath.Service {
-	return slices.Concat(services(v.realm.Registry.Services()), v.dnat.Ports, v.shared().Kept())
-}
-
-// services are what sessions from the pool and from web addresses may reach, each by one port.
-func services(of []*registry.Service) (list []datapath.Service) {
-	for _, s := range of {
-		for _, p := range s.Ports {
-			list = append(list, datapath.Service{Host: s.Host, Port: p.To, Protocol: p.Protocol})
-		}
-	}
-	return list
+	return slices.Concat(shared.Ways(v.realm.Registry.Services()), v.dnat.Ports, v.shared().Kept())
 }
 
 func (g nameServices) allocationConfig(v *view) allocation.Config {

@@ -16,6 +16,7 @@ type (
 	guardServices   struct{ *Daemon }
 	nameServices    struct{ *Daemon }
 	machineServices struct{ *Daemon }
+	hostServices    struct{ *Daemon }
 )
 
 // newServices is all that the daemon consists of, in the order in which a configuration goes through it; it settles and
@@ -38,6 +39,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "web hosts", Open: names.openWebHosts, Prepare: names.prepareWebHosts, Run: g.webHosts.Run, Report: g.webHosts.Report},
 		{Name: "web rest", Open: names.openWebRest, Prepare: names.prepareWebRest},
 		{Name: "machine", Open: machine.openMachine, Prepare: machine.prepareMachine, Run: machine.followMachine},
+		{Name: "dynamic hosts", Open: hostServices{g}.openDynamic, Prepare: hostServices{g}.prepareDynamic, Run: g.dynamic.Run, Report: g.dynamic.Report},
 		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
 		{Name: "asked programs", Prepare: kernel.prepareAsked, Run: g.asked.Run, Report: g.asked.Report, Stop: g.asked.Stop},
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},

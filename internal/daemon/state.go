@@ -16,13 +16,8 @@ func unconfirmedPath(instance string) string {
 }
 
 func (g nameServices) openStore(*draft) (_ change, err error) {
-	g.store, err = openStore(g.options.Instance)
+	g.store, err = store.Open(statePath(g.options.Instance))
 	return change{}, err
 }
 
 func (g nameServices) closeStore() error { return g.store.Close() }
-
-// openStore opens the instance's file.
-func openStore(instance string) (*store.Store, error) {
-	return store.Open(statePath(instance))
-}

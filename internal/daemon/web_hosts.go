@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
-	"github.com/realmgate/realmgate/internal/registry"
 	"github.com/realmgate/realmgate/internal/web/ability"
 )
 
@@ -35,17 +34,5 @@ func (g nameServices) prepareWebHosts(d *draft) (change, error) {
 	if !d.wanted.read && slices.Equal(d.before.config.Web.Addresses, d.config.Web.Addresses) {
 		return change{}, nil
 	}
-	return g.webHosts.Prepare(webHostsOf(d.realm.Registry), d.config.Web.Addresses), nil
-}
-
-// webHostsOf are the hosts with web names, in the order of the configuration.
-func webHostsOf(r *registry.Registry) (hosts []ability.Host) {
-	for _, s := range r.WebServices() {
-		if n := len(hosts); n == 0 || hosts[n-1].Name != s.Owner {
-			hosts = append(hosts, ability.Host{Name: s.Owner, Address: s.Host})
-		}
-		host := &hosts[len(hosts)-1]
-		host.Sites = append(host.Sites, ability.Site{Names: s.Names, Ports: s.Ports})
-	}
-	return hosts
+	return g.webHosts.Prepare(ability.HostsOf(d.realm.Registry), d.config.Web.Addresses), nil
 }

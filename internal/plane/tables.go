@@ -22,6 +22,30 @@ type Wants struct {
 	Bindings int                // services that the pool may bind
 	Ports    int                // ways into them
 	Names    int
+	Room     Room
+}
+
+// Room is for services of hosts that come and go by themselves: bounds, whatever is there now.
+type Room struct {
+	Services int // ways into hosts
+	Bindings int // services that the pool may bind at a time
+	Ports    int // ways into those
+}
+
+// mostRoom bounds the ways into hosts that register themselves.
+const mostRoom = 1 << 24
+
+// RoomFor is the room for all that may register themselves by a configuration.
+func RoomFor(c *config.Config) (r Room) {
+	for _, e := range c.Dynamic {
+		n := e.Most() * e.Ports()
+		r.Services = min(r.Services+n, mostRoom)
+		// Of as many as there may be, those are bound that have an address.
+		bound := min(e.Most(), len(c.Pool.Addresses))
+		r.Bindings += bound * len(e.Services)
+		r.Ports += bound * e.Ports()
+	}
+	return r
 }
 
 // addresses are those that the data plane answers for, with the outbound ones.
@@ -49,8 +73,8 @@ func (p *Plane) tables(w Wants) datapath.Options {
 	return datapath.Options{
 		Instance: p.instance, Single: c.Interfaces.Single(), WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: capacity, Reserve: capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
-		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings), BoundPorts: spare(w.Ports),
-		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)), Names: spare(w.Names),
+		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings+w.Room.Bindings), BoundPorts: spare(w.Ports + w.Room.Ports),
+		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)) + w.Room.Services, Names: spare(w.Names),
 	}
 }
 
@@ -134,15 +158,15 @@ func (r Sizes) validate(old, next Wants) error {
 		errs = append(errs, fmt.Errorf("pool.addresses: %d pool, outbound, dnat, one-to-one and web addresses, but the table was made for %d: restart the daemon",
 			len(addresses), r.Addresses))
 	}
-	if len(open) > r.Services {
-		errs = append(errs, fmt.Errorf("hosts: %d services and ports of dnat, old and new ones, but the table was made for %d: restart the daemon",
-			len(open), r.Services))
+	if n := len(open) + next.Room.Services; n > r.Services {
+		errs = append(errs, fmt.Errorf("hosts: %d services and ports of dnat, old and new ones and those that may register themselves, but the table was made for %d: restart the daemon",
+			n, r.Services))
 	}
 	// Those of both may stand or rest at a time.
-	if n := old.Bindings + next.Bindings; n > r.Bindings {
+	if n := old.Bindings + next.Bindings + next.Room.Bindings; n > r.Bindings {
 		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table of bindings was made for %d: restart the daemon", n, r.Bindings))
 	}
-	if n := old.Ports + next.Ports; n > r.Ports {
+	if n := old.Ports + next.Ports + next.Room.Ports; n > r.Ports {
 		errs = append(errs, fmt.Errorf("hosts: %d ports, old and new ones, but the table of bound ports was made for %d: restart the daemon", n, r.Ports))
 	}
 	return errors.Join(errs...)

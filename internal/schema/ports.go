@@ -1,6 +1,12 @@
 package schema
 
-import "github.com/realmgate/realmgate/internal/model"
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
 
 // Ports are ports by protocol, on their way.
 type Ports struct {
@@ -29,3 +35,36 @@ func (p *Ports) Of(protocol model.Protocol) []At[model.Ports] {
 
 // Set is all of them.
 func (p *Ports) Set() model.PortSet { return model.PortSet{TCP: Values(p.tcp), UDP: Values(p.udp)} }
+
+// Everything is what `open: all` says.
+const Everything = "all"
+
+// OpenPorts is one port that a name opens, or a range of them. all: it may be everything.
+func OpenPorts(all bool) Kind[[]model.Port] {
+	return Kind[[]model.Port]{
+		Name: "protocol/port", Allowed: "as tcp/80, tcp/80:8080, udp/5000-5100 or icmp",
+		Want: "a port (tcp/80, tcp/80:8080, udp/5000-5100, icmp)", Tags: TextTag,
+		Show: func(ports []model.Port) string {
+			first, last := ports[0], ports[len(ports)-1]
+			if len(ports) > 1 {
+				return fmt.Sprintf("%s-%d", first, last.Port)
+			}
+			return first.String()
+		},
+		Parse: func(text string) ([]model.Port, error) {
+			protocol, _, found := strings.Cut(text, "/")
+			switch {
+			case text == Everything && !all:
+				return nil, errors.New("only a host's own name can open all: see hosts[].open")
+			case text == Everything, text == model.ICMP.String():
+			case !found || protocol != model.TCP.String() && protocol != model.UDP.String():
+				return nil, ErrNoHint
+			}
+			ports, err := model.ParsePorts(text)
+			if err != nil { // the message has the text already
+				return nil, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("port %q: ", text)))
+			}
+			return ports, nil
+		},
+	}
+}

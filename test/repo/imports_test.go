@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/realm/settings", "names/server/settings", "natlog/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
+	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/dynamic/settings", "names/realm/settings", "names/server/settings", "natlog/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
@@ -78,8 +78,9 @@ var mayImport = map[string][]string{
 	"names/rebind":     {"model"},
 	"outbound":         {"api", "config", "datapath", "events/event", "lifecycle"}, // which addresses hosts leave by
 	"names/allocation": {"api", "config", "datapath", "events/event", "metrics/metric", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
-	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model"}, // what the hosts of the web can
-	"web/rest":         {"datapath", "model"},                                     // what was of the web a moment ago
+	"names/dynamic":    {"api", "datapath", "events/event", "lifecycle", "metrics/metric", "model", "names/dynamic/settings", "nameserver", "registry", "store"}, // hosts that register themselves
+	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model", "registry"},                           // what the hosts of the web can
+	"web/rest":         {"datapath", "model"},                                                                           // what was of the web a moment ago
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "metrics/metric", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "metrics/metric", "model"},
@@ -101,7 +102,7 @@ var mayImport = map[string][]string{
 	"explain":          {"api", "config", "datapath", "lab/packets", "model", "nf", "registry", "ruleset", "ruleset/settings"},
 	"plane":            {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "nf", "plane/settings"},
 	// 3. The daemon, the only package that knows all the others, and its faces.
-	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/realm", "names/server", "names/shared", "nameserver", "natlog", "nf", "outbound", "page", "plane", "registry", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
+	"daemon":   {"access", "advice", "api", "ask", "balance", "capture", "chains", "config", "datapath", "diagnose", "doctor", "events", "events/event", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/honeypot/settings", "guard/jail", "guard/jail/settings", "guard/lists", "handover", "lifecycle", "machine", "metrics", "model", "names/allocation", "names/dynamic", "names/realm", "names/server", "names/shared", "nameserver", "natlog", "nf", "outbound", "page", "plane", "reload", "ruleset", "ruleset/settings", "store", "stream", "systemd", "tenants", "web", "web/ability", "web/rest"},
 	"api":      {"events/event", "model", "schema"},
 	"client":   {"api"},
 	"cli":      {"bugreport", "client", "config", "daemon", "doctor", "doctor/collect", "geodata", "guard/geo", "guard/geo/settings", "handover", "lab/bench", "lab/bench/dut", "lab/bench/method", "lab/bench/report", "lab/bench/reproduce", "lab/bench/scenario", "lab/bench/splice", "lab/bench/trafficgen", "lab/demo", "model", "page", "schema"},
@@ -127,7 +128,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
 	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
-	"handover", "machine", "metrics", "natlog", "names/allocation", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
+	"handover", "machine", "metrics", "natlog", "names/allocation", "names/dynamic", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
 // Scenarios are tried with devices, what a file says with functions, and functions on a bed.

@@ -41,6 +41,8 @@ func All() []Event {
 		WebFull{},
 		WebRecovered{},
 		LoginFailed{},
+		HostRegistered{},
+		HostEnded{},
 	}
 }
 
@@ -284,3 +286,24 @@ type LoginFailed struct {
 
 // Kind implements Event.
 func (LoginFailed) Kind() Kind { return "login_failed" }
+
+// HostRegistered is a host that has registered itself. Those of a file of hosts are not told one by one.
+type HostRegistered struct {
+	Host    string     `json:"host"`
+	Address netip.Addr `json:"address"`
+	Source  string     `json:"source"`         // kea, dnsmasq or update
+	Until   time.Time  `json:"until,omitzero"` // when its lease ends; left out: when whoever registered it says so
+}
+
+// Kind implements Event.
+func (HostRegistered) Kind() Kind { return "host_registered" }
+
+// HostEnded is one that is reachable no more: its lease has ended, or it was taken away.
+type HostEnded struct {
+	Host    string     `json:"host"`
+	Address netip.Addr `json:"address"`
+	Source  string     `json:"source"`
+}
+
+// Kind implements Event.
+func (HostEnded) Kind() Kind { return "host_ended" }

@@ -51,6 +51,11 @@ func ExemptOf(allowed Allowed, around Around) Exempt {
 	for _, h := range c.Hosts {
 		each("it is a private host's: a ban is of the remote end", h.Address)
 	}
+	for _, d := range c.Dynamic {
+		for _, p := range d.Prefixes {
+			reasons[p] = "private hosts are there: a ban is of the remote end"
+		}
+	}
 	each("it is the gateway's own address", around.Own...)
 	each("it is a next hop of the gateway", around.Hops...)
 	return Exempt{Allowed: allowed, Reasons: reasons}

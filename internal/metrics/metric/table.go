@@ -43,6 +43,9 @@ const (
 	PoolCookies
 	PoolMoved
 
+	RegisteredHosts
+	RegisteredHostsLimit
+
 	DNSQuestions
 	DNSAnswers
 	DNSUnanswered
@@ -128,6 +131,9 @@ var definitions = [...]Definition{
 	PoolClaims:        {"realmgate_pool_claims_total", "Clients that came by an offer.", Counter, 1, nil},
 	PoolCookies:       {"realmgate_pool_cookies_total", "SYNs to the pool that were answered by cookies.", Counter, 1, nil},
 	PoolMoved:         {"realmgate_pool_moved_total", "Services that lost their address to another.", Counter, 1, nil},
+
+	RegisteredHosts:      {"realmgate_registered_hosts", "Hosts that have registered themselves.", Gauge, 4, []string{"source"}},
+	RegisteredHostsLimit: {"realmgate_registered_hosts_limit", "Hosts that may register themselves.", Gauge, 4, []string{"source"}},
 
 	DNSQuestions:        {"realmgate_dns_questions_total", "Messages that came to a name server.", Counter, 4, []string{"side", "transport"}},
 	DNSAnswers:          {"realmgate_dns_answers_total", "Messages that a name server sent.", Counter, 16, []string{"side", "rcode"}},

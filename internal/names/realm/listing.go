@@ -1,16 +1,25 @@
 package realm
 
 import (
+	"time"
+
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
 )
 
-// Hosts are those that a filter lets through.
-func (d *Realm) Hosts(filter api.Filter) []api.Host {
+// Hosts are those that a filter lets through. registered says of one that comes and goes by what it has registered itself, and
+// when that ends.
+func (d *Realm) Hosts(filter api.Filter, registered func(model.Name) (source string, ends time.Time)) []api.Host {
 	list := []api.Host{}
 	for _, h := range d.Registry.Hosts() {
 		if host := describe(h); filter.MatchHost(host) {
+			list = append(list, host)
+		}
+	}
+	for _, h := range d.registered.hosts() {
+		host := describe(h)
+		if host.Source, host.Ends = registered(h.Name); filter.MatchHost(host) {
 			list = append(list, host)
 		}
 	}

@@ -65,6 +65,16 @@ func (s Addresses) Kept() (list []datapath.Service) {
 	return append(list, s.WebPorts()...)
 }
 
+// Ways are what sessions from the pool and from web addresses may reach, each by one port.
+func Ways(into []*registry.Service) (list []datapath.Service) {
+	for _, s := range into {
+		for _, p := range s.Ports {
+			list = append(list, datapath.Service{Host: s.Host, Port: p.To, Protocol: p.Protocol})
+		}
+	}
+	return list
+}
+
 // never says why a service can never have a port of an address of which services get ports, "" where it can.
 func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
 	where := a.String()

@@ -1,10 +1,6 @@
 package settings
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
 	"go.yaml.in/yaml/v3"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -14,41 +10,15 @@ import (
 // mostPorts bounds what one service, or a host's own name, opens.
 const mostPorts = 1024
 
-// everything is what `open: all` says.
-const everything = "all"
-
 // portList is the ports that names open, each with its line.
 type portList struct {
 	ports []schema.At[model.Port]
 	line  int // of the key, 0: it is not given
 }
 
-// openPort is one port, or a range of them.
-func openPort(all bool) schema.Kind[[]model.Port] {
-	return schema.Kind[[]model.Port]{
-		Name: "protocol/port", Allowed: "as tcp/80, tcp/80:8080, udp/5000-5100 or icmp",
-		Want: "a port (tcp/80, tcp/80:8080, udp/5000-5100, icmp)", Tags: schema.TextTag,
-		Parse: func(text string) ([]model.Port, error) {
-			protocol, _, found := strings.Cut(text, "/")
-			switch {
-			case text == everything && !all:
-				return nil, errors.New("only a host's own name can open all: see hosts[].open")
-			case text == everything, text == model.ICMP.String():
-			case !found || protocol != model.TCP.String() && protocol != model.UDP.String():
-				return nil, schema.ErrNoHint
-			}
-			ports, err := model.ParsePorts(text)
-			if err != nil { // the message has the text already
-				return nil, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("port %q: ", text)))
-			}
-			return ports, nil
-		},
-	}
-}
-
 // portsKey is the ports of a service.
 func portsKey(target *portList) schema.Key {
-	k := openPort(false)
+	k := schema.OpenPorts(false)
 	return schema.Key{
 		Name: "ports", Kind: "list of: " + k.Name, Allowed: k.Allowed, Standard: "none", Item: k.Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
@@ -60,17 +30,17 @@ func portsKey(target *portList) schema.Key {
 
 // openKey is the ports of a host's own name, or the word for everything.
 func openKey(target *portList) schema.Key {
-	k := openPort(true)
+	k := schema.OpenPorts(true)
 	return schema.Key{
-		Name: "open", Kind: "word or list of: " + k.Name, Allowed: everything + ", or " + k.Allowed, Standard: "none: closed",
-		Value: schema.OneOf(everything).Form(), Item: k.Form(),
+		Name: "open", Kind: "word or list of: " + k.Name, Allowed: schema.Everything + ", or " + k.Allowed, Standard: "none: closed",
+		Value: schema.OneOf(schema.Everything).Form(), Item: k.Form(),
 		Read: func(faults *schema.Faults, node *yaml.Node, path string, line int) {
 			target.line = line
-			if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" && node.Value == everything {
+			if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" && node.Value == schema.Everything {
 				target.ports = []schema.At[model.Port]{{Value: model.Port{}, Line: node.Line}}
 				return
 			}
-			target.read(faults, node, path, everything+", or a list: each entry "+k.Want, k)
+			target.read(faults, node, path, schema.Everything+", or a list: each entry "+k.Want, k)
 		},
 	}
 }

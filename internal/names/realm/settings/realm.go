@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -147,3 +148,9 @@ func (d *Draft) Finish(faults *schema.Faults) {
 
 // Path is where the zone's file is, seen from a configuration file's folder.
 func (z Zone) Path(configuration string) string { return schema.Beside(configuration, z.File) }
+
+// HasZone reports whether a zone is there, and whether other servers hold it, too.
+func (d *Draft) HasZone(name model.Name) (known, copied bool) {
+	i := slices.IndexFunc(d.zones, func(z *zoneEntry) bool { return z.zone.Name == name })
+	return i >= 0, i >= 0 && len(d.zones[i].secondaries) > 0
+}

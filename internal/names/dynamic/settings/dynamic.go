@@ -1,0 +1,235 @@
+package settings
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/schema"
+)
+
+const (
+	mostEntries = 64
+	mostPorts   = 64 // that a host opens
+	// MostHosts is how many hosts an entry has at most.
+	MostHosts = 10_000
+	// MostListed is how many one of a file of hosts has.
+	MostListed = 1_000_000
+)
+
+// Entry is where hosts of a zone come from, and what they may.
+type Entry struct {
+	Zone   model.Name // one of realm.zones
+	Source Source
+	File   string // of all sources but Update
+	Key    model.Name
+	// Prefixes are where its hosts have their addresses, IPv4.
+	Prefixes []netip.Prefix
+	Services []Service
+}
+
+// Source is what tells of hosts.
+type Source uint8
+
+// The sources: leases of DHCP servers, a file of hosts, and updates of DNS.
+const (
+	Kea Source = iota
+	Dnsmasq
+	Listed
+	Update
+)
+
+// String returns the key that the file has.
+func (s Source) String() string {
+	return schema.Word(int(s), "source", "kea", "dnsmasq", "file", "update")
+}
+
+// Most is how many hosts the entry has at most.
+func (e Entry) Most() int {
+	if e.Source == Listed {
+		return MostListed
+	}
+	return MostHosts
+}
+
+// Ports are how many ways there are into a host of it.
+func (e Entry) Ports() (n int) {
+	for _, s := range e.Services {
+		n += len(s.Ports)
+	}
+	return n
+}
+
+// Path is where its file is, seen from a configuration file's folder.
+func (e Entry) Path(configuration string) string { return schema.Beside(configuration, e.File) }
+
+// Service is what a name of each host opens.
+type Service struct {
+	Label string // before the host's name; "": it is the host's own
+	Ports []model.Port
+}
+
+type entry struct {
+	schema.Begun
+	entry                          Entry
+	zoneLine, keyLine              int
+	keaLine, dnsmasqLine, fileLine int
+	kea, dnsmasq, file             string
+	update                         int // line
+	prefixes                       []schema.At[netip.Prefix]
+	services                       []*service
+}
+
+type service struct {
+	schema.Begun
+	label schema.At[string]
+	ports []schema.At[[]model.Port]
+}
+
+func (e *entry) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("zone", &e.entry.Zone, &e.zoneLine, schema.Domain()).Must(),
+		schema.Noting(&e.keaLine, schema.One("kea", &e.kea, schema.FileName()).Otherwise("none")),
+		schema.Noting(&e.dnsmasqLine, schema.One("dnsmasq", &e.dnsmasq, schema.FileName()).Otherwise("none")),
+		schema.Noting(&e.fileLine, schema.One("file", &e.file, schema.FileName()).Otherwise("none")),
+		schema.Noting(&e.update, schema.Section("update", schema.OneAt("key", &e.entry.Key, &e.keyLine, schema.Domain()).Must())),
+		schema.Many("prefixes", &e.prefixes, schema.Network(), 1).Must(),
+		schema.ListOf("services", &e.services, (*service).keys),
+	}
+}
+
+func (s *service) keys() []schema.Key {
+	return []schema.Key{
+		schema.OneAt("name", &s.label.Value, &s.label.Line, label()).Otherwise("the host's own name"),
+		schema.Many("ports", &s.ports, schema.OpenPorts(false), 1).Must(),
+	}
+}
+
+// label is the first label of a name.
+func label() schema.Kind[string] {
+	k := schema.Label()
+	k.Want = "one label of a name, as www"
+	parse := k.Parse
+	k.Parse = func(text string) (string, error) {
+		text, err := parse(text)
+		if err == nil {
+			_, err = model.ParseName(text)
+		}
+		return text, err
+	}
+	return k
+}
+
+// Zones are those of the realm.
+type Zones interface {
+	// HasZone reports whether a zone is there, and whether other servers hold it, too.
+	HasZone(name model.Name) (known, copied bool)
+}
+
+// Keys are those of the name server.
+type Keys interface{ HasKey(name model.Name) bool }
+
+// Draft is `dynamic`.
+type Draft struct {
+	target  *[]Entry
+	zones   Zones
+	known   Keys
+	entries []*entry
+}
+
+// New makes a draft whose values go to target.
+func New(target *[]Entry, zones Zones, keys Keys) *Draft {
+	return &Draft{target: target, zones: zones, known: keys}
+}
+
+// Keys implements schema.Draft.
+func (d *Draft) Keys() []schema.Key {
+	return []schema.Key{schema.ListOf("dynamic", &d.entries, (*entry).keys).Most(mostEntries)}
+}
+
+// Finish implements schema.Draft.
+func (d *Draft) Finish(faults *schema.Faults) {
+	type updater struct{ zone, key model.Name }
+	updaters, files := map[updater]int{}, schema.Once[string]{}
+	for i, e := range d.entries {
+		path := fmt.Sprintf("dynamic[%d]", i)
+		e.finish(faults, path)
+		d.checkZone(faults, e, path)
+		if by := (updater{e.entry.Zone, e.entry.Key}); e.keyLine > 0 {
+			if !d.known.HasKey(e.entry.Key) {
+				faults.Add(e.keyLine, "%s.update.key: there is no key %s under dns.keys", path, e.entry.Key)
+			}
+			if before, twice := updaters[by]; twice {
+				faults.Add(e.keyLine, "%s.update.key: %s registers hosts of %s at line %d already", path, by.key, by.zone, before)
+			}
+			updaters[by] = e.keyLine
+		}
+		if e.entry.File != "" {
+			files.Take(faults, "dynamic", e.entry.File, max(e.keaLine, e.dnsmasqLine, e.fileLine))
+		}
+		*d.target = append(*d.target, e.entry)
+	}
+}
+
+func (d *Draft) checkZone(faults *schema.Faults, e *entry, path string) {
+	if e.zoneLine == 0 {
+		return
+	}
+	switch known, copied := d.zones.HasZone(e.entry.Zone); {
+	case !known:
+		faults.Add(e.zoneLine, "%s.zone: %s is none of realm.zones", path, e.entry.Zone)
+	case copied:
+		faults.Add(e.zoneLine, "%s.zone: %s has secondaries, which do not hear of hosts that come and go: give those a zone of their own", path, e.entry.Zone)
+	}
+}
+
+// finish completes the entry.
+func (e *entry) finish(faults *schema.Faults, path string) {
+	given := 0
+	for source, of := range []struct {
+		line int
+		file string
+	}{{e.keaLine, e.kea}, {e.dnsmasqLine, e.dnsmasq}, {e.fileLine, e.file}, {e.update, ""}} {
+		if of.line == 0 {
+			continue
+		}
+		if given++; given > 1 {
+			faults.Add(of.line, "%s: give kea, dnsmasq, file or update, one of them", path)
+		}
+		e.entry.Source, e.entry.File = Source(source), of.file //nolint:gosec // 0 to 3
+	}
+	if given == 0 && e.Line > 0 {
+		faults.Add(e.Line, "%s: give kea, dnsmasq, file or update", path)
+	}
+	for _, p := range e.prefixes {
+		e.entry.Prefixes = append(e.entry.Prefixes, p.Value)
+	}
+	seen, names := map[uint32]model.Port{}, schema.Once[string]{}
+	n := 0
+	for j, s := range e.services {
+		at := fmt.Sprintf("%s.services[%d]", path, j)
+		if s.Line > 0 {
+			names.Take(faults, at+".name", s.label.Value, max(s.label.Line, s.Line))
+		}
+		made := Service{Label: s.label.Value}
+		for _, ports := range s.ports {
+			for _, p := range ports.Value {
+				if before, taken := seen[p.Key()]; taken && before != p {
+					faults.Add(ports.Line, "%s.ports: %s is %s already: a port outside leads to one of the host", at, p, before)
+				}
+				seen[p.Key()] = p
+				if slices.Contains(made.Ports, p) {
+					faults.Add(ports.Line, "%s.ports: %s is already listed", at, p)
+					continue
+				}
+				made.Ports = append(made.Ports, p)
+			}
+			if n += len(ports.Value); n > mostPorts {
+				faults.Add(ports.Line, "%s.ports: up to here a host opens %d ports, at most %d are allowed", at, n, mostPorts)
+				return
+			}
+		}
+		e.entry.Services = append(e.entry.Services, made)
+	}
+}
