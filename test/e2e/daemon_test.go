@@ -97,6 +97,12 @@ func (d *daemon) run(flags ...string) {
 
 func (d *daemon) launch(command *netns.Command) {
 	d.t.Helper()
+	d.launchWithin(20*time.Second, command)
+}
+
+// launchWithin waits for so long until it serves.
+func (d *daemon) launchWithin(limit time.Duration, command *netns.Command) {
+	d.t.Helper()
 	d.give()
 	log, err := os.OpenFile(d.journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -108,7 +114,7 @@ func (d *daemon) launch(command *netns.Command) {
 		d.t.Fatal(err)
 	}
 	d.command = command
-	eventually(d.t, 20*time.Second, "the daemon serves", func() bool {
+	eventually(d.t, limit, "the daemon serves", func() bool {
 		_, err := d.tell("status")
 		return err == nil
 	})
