@@ -23,7 +23,7 @@ type Options struct {
 	// Ready is nil once the gateway serves.
 	Ready func(context.Context) error
 	// Health is a line about it. The watchdog hears nothing while it does not return.
-	Health func() string
+	Health func() (string, error)
 	// Again reports whether the gateway stops to be run again in this process, which speaks then.
 	Again func() bool
 	Log   *slog.Logger
@@ -72,7 +72,10 @@ func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		line := s.Health()
+		line, err := s.Health()
+		if err != nil {
+			line = err.Error()
+		}
 		s.say("WATCHDOG=1", "STATUS="+strings.ToValidUTF8(strings.ReplaceAll(line[:min(len(line), statusLength)], "\n", " "), ""))
 		select {
 		case <-ctx.Done():

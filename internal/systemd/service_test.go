@@ -76,13 +76,13 @@ func testService(t *testing.T, last string, again bool) {
 			}
 			return nil
 		},
-		Health: func() string {
+		Health: func() (string, error) {
 			select {
 			case <-hangs:
 				<-healed
 			default:
 			}
-			return "Serving:\nall"
+			return "Serving:\nall", nil
 		},
 		Again: func() bool { return again },
 	})
@@ -141,7 +141,7 @@ func TestNobodyListens(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := New(Options{
 			Environment: Environment{Socket: address}, Log: slog.New(slog.DiscardHandler),
-			Ready: func(context.Context) error { return nil }, Health: func() string { cancel(); return "" }, Again: func() bool { return false },
+			Ready: func(context.Context) error { return nil }, Health: func() (string, error) { cancel(); return "", nil }, Again: func() bool { return false },
 		})
 		if address == "" {
 			cancel()
