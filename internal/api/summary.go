@@ -90,9 +90,9 @@ func (h handler) count(of func(Gateway, *Session) string, filter Filter, top int
 	h.summarizing.Lock()
 	defer h.summarizing.Unlock()
 	if of != nil {
-		return h.countKinds(of, filter, top)
+		return countKinds(h.gateway, of, filter, top)
 	}
-	return h.countNetworks(filter, top)
+	return countNetworks(h.gateway, filter, top)
 }
 
 // tally is how many sessions have a key.
@@ -118,10 +118,10 @@ func summaryOf[K cmp.Ordered](tallies []tally[K], top int, text func(K) string) 
 	return s
 }
 
-func (h handler) countKinds(of func(Gateway, *Session) string, filter Filter, top int) (Summary, error) {
+func countKinds(g Gateway, of func(Gateway, *Session) string, filter Filter, top int) (Summary, error) {
 	counts := map[string]int{}
-	err := h.gateway.Sessions(filter, 0, func(s Session) bool {
-		counts[of(h.gateway, &s)]++
+	err := g.Sessions(filter, 0, func(s Session) bool {
+		counts[of(g, &s)]++
 		return true
 	})
 	var tallies []tally[string]
@@ -132,9 +132,9 @@ func (h handler) countKinds(of func(Gateway, *Session) string, filter Filter, to
 }
 
 // countNetworks sorts a number for each session: a map of a million networks would take several times the room.
-func (h handler) countNetworks(filter Filter, top int) (Summary, error) {
+func countNetworks(g Gateway, filter Filter, top int) (Summary, error) {
 	var networks []uint64
-	err := h.gateway.Sessions(filter, 0, func(s Session) bool {
+	err := g.Sessions(filter, 0, func(s Session) bool {
 		networks = append(networks, networkOf(s.Remote.Addr()))
 		return true
 	})
