@@ -55,7 +55,9 @@ what to add to see them.`,
 		}
 		list := a.sessionTable
 		if output.value == "json" {
-			list = a.sessionArray
+			list = func(ctx context.Context, filter client.Filter, page client.Page) (string, error) {
+				return sessionArray(ctx, a, filter, page)
+			}
 		}
 		next, err := list(ctx, *filter, page)
 		if err == nil && next != "" {
@@ -67,7 +69,7 @@ what to add to see them.`,
 	return command
 }
 
-func (a *app) sessionArray(ctx context.Context, filter client.Filter, page client.Page) (string, error) {
+func sessionArray(ctx context.Context, a *app, filter client.Filter, page client.Page) (string, error) {
 	array := newJSONArray(a.stdout)
 	var line []byte
 	var failed error
