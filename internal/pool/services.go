@@ -27,7 +27,7 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 		r := &p.table[slot]
 		switch {
 		case !r.live || r.State != Bound:
-		case p.goesOn(r):
+		case goesOn(p, r):
 			r.Service.Zones = withZones(r.Service.Zones, p.service(r.Service.Name).Zones)
 		default:
 			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
@@ -61,7 +61,7 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 	return withdrawn, changed
 }
 
-func (p *Pool) goesOn(r *record) bool {
+func goesOn(p *Pool, r *record) bool {
 	now := p.service(r.Service.Name)
 	return now != nil && r.Service.sameHost(now) && !p.coalesces(r.place, now)
 }
