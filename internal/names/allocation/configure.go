@@ -44,7 +44,7 @@ func (a *Allocator) Configure(c Config) error {
 	a.mutex.Lock()
 	before := slices.Collect(maps.Values(a.services))
 	err := a.configure(c)
-	inherited := a.inherited(before)
+	inherited := inheritedOf(a.config.Names, before)
 	a.mutex.Unlock()
 	if err == nil {
 		a.endInherited(inherited)
@@ -96,11 +96,11 @@ func (a *Allocator) take(c Config) {
 	a.forgetAsked()
 }
 
-// inherited finds the private addresses that were one host's and are another's now.
-func (a *Allocator) inherited(before []pool.Service) map[netip.Addr]bool {
+// inheritedOf finds the private addresses that were one host's and are another's now.
+func inheritedOf(names Names, before []pool.Service) map[netip.Addr]bool {
 	found := map[netip.Addr]bool{}
 	for _, s := range before {
-		if owner, ok := a.config.Names.Owner(s.Host); ok && owner != s.Owner {
+		if owner, ok := names.Owner(s.Host); ok && owner != s.Owner {
 			found[s.Host] = true
 		}
 	}

@@ -43,7 +43,7 @@ func New(o Options, c Config, adopted bool) (*Allocator, error) {
 	} else if err := a.adopt(now, kept); err != nil {
 		return nil, err
 	}
-	inherited := a.inherited(a.boundServices())
+	inherited := inheritedOf(a.config.Names, a.boundServices())
 	a.match(now, adopted)
 	if !adopted {
 		a.installAll(now)
