@@ -87,7 +87,7 @@ func (d *programSet) putNext(ours bool) (err error) {
 }
 
 // pinnedSizes takes the sizes of tables that a configuration says from those that are pinned.
-func (d *core) pinnedSizes() error {
+func pinnedSizes(d *core) error {
 	o := &d.options
 	for name, size := range map[string]*int{
 		"reservation_table": &o.Reservations, "bound_port_table": &o.BoundPorts, "address_table": &o.Addresses,
@@ -129,7 +129,7 @@ func adoptable(instance string) (*Datapath, *ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the compiled programs: %w", err)
 	}
-	if err := d.pinnedSizes(); err != nil {
+	if err := pinnedSizes(d.core); err != nil {
 		return nil, nil, err
 	}
 	if err := applyLayout(spec, &d.layout, &d.options); err != nil {
