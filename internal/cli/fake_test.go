@@ -18,8 +18,6 @@ import (
 
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/client"
-	"github.com/realmgate/realmgate/internal/events/event"
-	"github.com/realmgate/realmgate/internal/model"
 )
 
 // fakeDaemon speaks the control API on a real socket. The package that serves

@@ -55,6 +55,8 @@ func TestServicesThatAreOpenByThemselves(t *testing.T) {
 	passes() // the policy has it open, too
 	g.policy()
 	g.dropped(g.put(ack), "drop_service_closed")
-	g.in(func() error { return errors.Join(g.data.OpenServices(web), g.data.CloseServices(web), g.data.CloseServices(web)) })
+	g.in(func() error {
+		return errors.Join(g.data.OpenServices(web), g.data.CloseServices(web), g.data.CloseServices(web))
+	})
 	g.dropped(g.put(ack), "drop_service_closed")
 }

@@ -41,7 +41,7 @@ type Options struct {
 	Plane  Plane
 	Store  Store
 	Events Events
-	Loans  Loans                     // nil: nobody hears
+	Loans  Loans       // nil: nobody hears
 	Claims func(Claim) // hears that an answer has its first client; nil: nobody does. It must not wait
 	Log    *slog.Logger
 	Now    func() model.Instant // on the data plane's clock
