@@ -39,6 +39,8 @@ func TestPrometheusWatches(t *testing.T) {
   clients: [{name: prometheus.example.net, role: read}]
 jails: [{name: ssh, file: %[3]q, patterns: [sshd]}]
 events: [{name: log, file: %[4]q}]
+log: {sinks: [{name: disk, directory: %[2]s/nat}]}
+dynamic: [{zone: foo.example., dnsmasq: %[2]s/leases, prefixes: [10.0.9.0/24], services: [{ports: [tcp/22]}]}]
 sets: [{name: bad, addresses: [203.0.113.9]}]
 lists: [{name: bad, url: "file://%[5]s"}]
 chains:
