@@ -62,9 +62,9 @@ jails:
 	if who, err := echoOn(talk); err != nil || who != "machine" {
 		t.Fatalf("before it guesses: %q, %v", who, err)
 	}
-	for range 3 {
-		if out, err := guess(guesser, machine.IP.String(), r.directory); err == nil || strings.Contains(out, "timed out") {
-			t.Fatalf("a guess: %v, %s", err, out)
+	for n := range 3 { // the last may be kept out already
+		if out, err := guess(guesser, machine.IP.String(), r.directory); err == nil || n == 0 && !strings.Contains(out, "Permission denied") {
+			t.Fatalf("guess %d: %v, %s", n, err, out)
 		}
 	}
 	journal{d, log}.mustBecomeBanned(guesser.IP)
@@ -142,7 +142,7 @@ func (r *realm) settings(at netns.Node) string {
 	r.t.Helper()
 	return r.runIn(at, "sh", "-c", `set -e; export LC_ALL=C
 		sysctl -a --pattern '^net\.(ipv[46]\.(conf|neigh|ip)|core)' 2>/dev/null
-		ip route show table all; ip rule; ip -o link | sed 's/ xdp[^ ]*//; s/\\ *prog\/.*//'; nft list ruleset
+		ip route show table all; ip rule; ip -o link 2>/dev/null | sed 's/ xdp[^ ]*//; s/\\ *prog\/.*//'; nft list ruleset
 		for i in eth0 eth1; do ethtool -k $i; done`)
 }
 
