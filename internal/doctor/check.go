@@ -33,19 +33,19 @@ var checks = []check{
 	{"other programs", nil, links},
 	{"route", []string{"interfaces"}, route},
 	{"next hop", []string{"interfaces", "route", "other programs"}, nextHop},
-	{"addresses", []string{"interfaces"}, addresses},
-	{"hosts", []string{"interfaces"}, hosts},
+	{"addresses", []string{"interfaces"}, inside(addresses)},
+	{"hosts", []string{"interfaces"}, inside(hosts)},
 	{"firewall", nil, firewall},
-	{"ports", nil, ports},
+	{"ports", nil, inside(ports)},
 	{"memory", nil, memory},
 	{"disk", nil, disk},
 	{"certificate", nil, certificate},
 	{"clock", nil, clock},
 	{"gateway", []string{"kernel", "bpffs", "capabilities", "ports", "memory"}, gateway},
-	{"forwarding", []string{"gateway"}, forwarding},
-	{"reverse path", []string{"gateway"}, reversePath},
-	{"upstream", []string{"route", "next hop", "interfaces", "other programs", "firewall"}, upstream},
-	{"delegation", []string{"upstream", "route", "next hop", "interfaces"}, delegation},
+	{"forwarding", []string{"gateway"}, inside(forwarding)},
+	{"reverse path", []string{"gateway"}, inside(reversePath)},
+	{"upstream", []string{"route", "next hop", "interfaces", "other programs", "firewall"}, inside(upstream)},
+	{"delegation", []string{"upstream", "route", "next hop", "interfaces"}, inside(delegation)},
 	{"lists", []string{"upstream", "route", "next hop", "interfaces"}, lists},
 	{"web", []string{"interfaces"}, func(f *Facts) verdict { return verdict{faults: doubts(Warning, f.Doubts.Web)} }},
 	{"status", []string{"interfaces", "addresses", "hosts", "firewall", "other programs", "next hop", "upstream", "disk", "lists"}, status},
@@ -53,6 +53,16 @@ var checks = []check{
 
 func bad(what, remedy string) Fault  { return Fault{Bad, what, remedy} }
 func warn(what, remedy string) Fault { return Fault{Warning, what, remedy} }
+
+// inside leaves out what is about hosts inside, and all that the gateway does for them, where nobody is.
+func inside(judge func(*Facts) verdict) func(*Facts) verdict {
+	return func(f *Facts) verdict {
+		if f.Single {
+			return verdict{}
+		}
+		return judge(f)
+	}
+}
 
 // either is what a check says where nothing is wrong.
 func either(says string, faults []Fault) verdict { return verdict{says, faults} }
@@ -120,7 +130,7 @@ func ports(f *Facts) verdict {
 func route(f *Facts) verdict {
 	r := f.Routes
 	switch {
-	case !r.Looked:
+	case !r.Looked, f.Single && !r.Default: // who serves its own network alone needs none
 		return verdict{}
 	case !r.Default:
 		return verdict{faults: []Fault{bad("there is no default route: hosts reach nobody outside", "ip route add default via ROUTER")}}

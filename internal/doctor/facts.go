@@ -11,6 +11,7 @@ type Facts struct {
 	Now           time.Time
 	Configuration Configuration
 	Kernel        Kernel
+	Single        bool        // the machine has nobody behind it, and protects itself alone
 	Interfaces    []Interface // those of the configuration that are there
 	Doubts        Doubts
 	Routes        Routes

@@ -49,6 +49,23 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
+// A machine that has nobody behind it is not made a router, and needs no way out.
+func TestSingleMachine(t *testing.T) {
+	t.Parallel()
+	f := well()
+	f.Single, f.Interfaces, f.Routes = true, f.Interfaces[:1], Routes{Looked: true}
+	f.Interfaces[0].Forwards, f.Interfaces[0].ReversePath = false, 1
+	r := Examine(f)
+	for _, c := range r.Checks {
+		if c.State != Good || slices.Contains([]string{"addresses", "hosts", "ports", "forwarding", "reverse path", "upstream", "delegation"}, c.Check) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if r.State != Good || len(r.Checks) != 16 {
+		t.Errorf("%s after %d checks", r.State, len(r.Checks))
+	}
+}
+
 // Faults that no namespace can have, or not on every machine; those of the others are made in test/e2e.
 func TestFaults(t *testing.T) {
 	t.Parallel()

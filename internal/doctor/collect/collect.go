@@ -37,6 +37,7 @@ func Facts(ctx context.Context, o Options) *doctor.Facts {
 		return f
 	}
 	c := o.Document.Config
+	f.Single = c.Interfaces.Single()
 	f.Memory = doctor.Memory{Needed: method.Advise(c.Capacity).Realmgate.LeastBytes, Available: o.Available, Capacity: c.Capacity}
 	if c.API.Certificate != "" {
 		f.Certificate = certificate(c.API.Certificate, c.API.Key)
