@@ -150,6 +150,7 @@ func sysctls(context.Context) ([]byte, error) {
 	more, err2 := filepath.Glob("/proc/sys/net/core/*")
 	files = append(files, more...)
 	files = append(files, "/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv4/ip_local_port_range", "/proc/sys/kernel/unprivileged_bpf_disabled", "/proc/sys/net/ipv4/fib_multipath_use_neigh")
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == "netdev_rss_key" }) // a secret
 	slices.Sort(files)
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil { // some cannot be read

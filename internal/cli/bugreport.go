@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -41,8 +42,7 @@ and is printed. Look through it before you pass it on: tar -xf FILE`,
 	path := flags.StringP("write", "w", "", "write into `FILE`, instead of one with the time in its name, here")
 	anonymize := flags.Bool("anonymize", false, "write addresses and names as others")
 	command.RunE = does(func(ctx context.Context) error {
-		to := cmp.Or(*path, "realmgate-bugreport-"+a.now().UTC().Format("20060102T150405Z")+".tar.zst")
-		out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		out, err := createReport(*path, "realmgate-bugreport-"+a.now().UTC().Format("20060102T150405Z")+".tar.zst")
 		if err != nil {
 			return fmt.Errorf("write the report: %w", err)
 		}
@@ -50,10 +50,23 @@ and is printed. Look through it before you pass it on: tar -xf FILE`,
 		if err := errors.Join(err, out.Close()); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s\nThe report is %s\n", list, to)
+		_, err = fmt.Fprintf(a.stdout, "%s\nThe report is %s\n", list, out.Name())
 		return written(err)
 	})
 	return command
+}
+
+// createReport makes the file of a report: that which was asked for, over what is there, else one of a name that others may have
+// guessed, only where there is nothing yet.
+func createReport(asked, otherwise string) (*os.File, error) {
+	if asked != "" {
+		return os.OpenFile(asked, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	}
+	file, err := os.OpenFile(otherwise, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%w: name another by --write", err)
+	}
+	return file, err
 }
 
 // bugreport writes one, and returns the list of what is in it.

@@ -132,6 +132,10 @@ func TestBugreport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	state := "/var/lib/realmgate/" + d.instance + ".unconfirmed.json" // which removeTraces removes
+	if err := os.WriteFile(state, []byte(planted["a secret in the daemon's state folder"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	r.command("gateway", "nft", "add table ip p")
 	r.command("gateway", "nft", fmt.Sprintf(`add chain ip p c { comment "password: %s"; }`, planted["a comment of a firewall's rule"]))
 	r.command("gateway", "ip", "link", "set", "eth1", "alias", "token="+planted["the alias of an interface"])
