@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -74,5 +75,44 @@ func TestAssets(t *testing.T) {
 	serveAsset(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/0123456789abcdef/page.js", http.NoBody))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("under another hash: %d", w.Code)
+	}
+}
+
+// What a script imports is used there, and what it exports somewhere else.
+func TestImportsAreUsed(t *testing.T) {
+	t.Parallel()
+	imports := regexp.MustCompile(`(?m)^import \{([^}]*)\} from "([^"]*)";$`)
+	exports := regexp.MustCompile(`(?m)^export (?:async )?(?:const|function|class) (\w+)`)
+	used := map[string]bool{} // by some other
+	texts := map[string]string{}
+	err := fs.WalkDir(assetFiles, "assets", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".js" || strings.Contains(name, "vendored") {
+			return err
+		}
+		text, err := assetFiles.ReadFile(name)
+		texts[name] = string(text)
+		return err
+	})
+	if err != nil || len(texts) < 15 {
+		t.Fatalf("%v, %d scripts", err, len(texts))
+	}
+	for name, text := range texts {
+		rest := imports.ReplaceAllString(text, "")
+		for _, m := range imports.FindAllStringSubmatch(text, -1) {
+			for word := range strings.SplitSeq(m[1], ",") {
+				word = strings.TrimSpace(word)
+				used[path.Join(path.Dir(name), m[2])+" "+word] = true
+				if !regexp.MustCompile(`\b`+word+`\b`).MatchString(rest) {
+					t.Errorf("%s imports %s and does not use it", name, word)
+				}
+			}
+		}
+	}
+	for name, text := range texts {
+		for _, m := range exports.FindAllStringSubmatch(text, -1) {
+			if !used[name+" "+m[1]] {
+				t.Errorf("%s exports %s, which nobody imports", name, m[1])
+			}
+		}
 	}
 }

@@ -64,6 +64,8 @@ func TestNames(t *testing.T) {
 	}
 	b.eval(`[...document.querySelectorAll("#said button")].find((x) => x.innerText === "Undo").click()`, nil)
 	b.until("it is taken back", `document.querySelector("#said").innerText.includes("let in again")`)
+	b.click(`#log a[href^="/explain?address=` + asker + `"]`)
+	b.shows("#verdict", "from "+asker)
 	b.quiet("names")
 }
 
@@ -83,5 +85,7 @@ func TestDrops(t *testing.T) {
 		return b.try(shown, &yes) == nil && yes
 	})
 	b.look("drops")
+	b.click(`#log a[href^="/explain?address=` + stranger.IP.String() + `"]`)
+	b.shows("#verdict", "udp flow from "+stranger.IP.String()+" to "+g.Gateway.Pool.Addr().String()+" port 9")
 	b.quiet("drops")
 }

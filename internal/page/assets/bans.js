@@ -1,5 +1,5 @@
 // Bans: which there are, whom they keep away, and how one is let in again.
-import { get, html, post, query, say, span, tell, whole } from "./page.js";
+import { get, html, post, query, say, span, tell } from "./page.js";
 
 const most = 10000;
 
@@ -31,8 +31,11 @@ export const isAddress = (text) => bits(text) !== null;
 // alone writes the prefix of one address as that address.
 export const alone = (prefix) => prefix.replace(/^([^:]*)\/32$/, "$1").replace(/^(.*:.*)\/128$/, "$1");
 
+// whole is the prefix of an address alone.
+const whole = (address) => (address.includes("/") ? address : address + (address.includes(":") ? "/128" : "/32"));
+
 // left is for how long a ban still holds, in seconds; 0: for ever.
-export const left = (ban) => (ban.until ? Math.max(1, (new Date(ban.until) - Date.now()) / 1000) : 0);
+const left = (ban) => (ban.until ? Math.max(1, (new Date(ban.until) - Date.now()) / 1000) : 0);
 
 // letIn ends a ban, and has it in force again where that is taken back within ten seconds.
 export async function letIn(ban, done) {

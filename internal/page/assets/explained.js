@@ -3,8 +3,8 @@ import { get, here, html, query } from "./page.js";
 
 export const keys = ["address", "to", "name", "protocol", "port", "direction"];
 
-// asked is the question that the address of the page holds; who begins a flow may be called from there, too.
-export const asked = () => Object.fromEntries(keys.map((key) => [key, here()[key] ?? (key === "address" ? here().from : "") ?? ""]));
+// asked is the question that the address of the page holds.
+export const asked = () => Object.fromEntries(keys.map((key) => [key, here()[key] ?? ""]));
 
 // explain asks; it changes nothing.
 export const explain = (question) => get("/v1/explain" + query(question));

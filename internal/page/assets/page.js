@@ -3,14 +3,14 @@ import { h, html, render, useEffect, useRef, useState } from "./vendored/preact.
 
 export { h, html, render, useEffect, useRef, useState };
 
-export const role = document.body.dataset.role;
+const role = document.body.dataset.role;
 const roles = ["none", "read", "operate", "admin"];
 
 // may reports whether who looks has a role.
 export const may = (wanted) => roles.indexOf(role) >= roles.indexOf(wanted);
 
 // Problem is why the API refused something, with what helps.
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, problem) {
     super(problem.detail || problem.title || `status ${status}`);
     this.status = status;
@@ -175,19 +175,6 @@ export function Button({ does, children, ...rest }) {
     setBusy(false);
   };
   return html`<button type="button" disabled=${busy} onClick=${act} ...${rest}>${children}</button>`;
-}
-
-// whole is the prefix of an address alone.
-export const whole = (address) => (address.includes("/") ? address : address + (address.includes(":") ? "/128" : "/32"));
-
-// ban keeps an address away for a day, and takes that back for ten seconds.
-export async function ban(address) {
-  await post("/v1/bans/add", { prefixes: [whole(address)], seconds: 86400 });
-  say(`${address} is banned for a day.`, "Undo", () => unban(address).catch(tell));
-}
-export async function unban(address) {
-  await post("/v1/bans/remove", { prefixes: [whole(address)] });
-  say(`${address} is let in again.`);
 }
 
 // health keeps the first sentence true.

@@ -1,7 +1,7 @@
 // The pool as a ring: a segment for each address. Up to a thousand they are drawn, beyond that painted pixel by pixel.
 import { get, listen, number } from "./page.js";
 
-export const uses = { f: "free", b: "bound", o: "offered", c: "claimed", r: "resting" };
+const uses = { f: "free", b: "bound", o: "offered", c: "claimed", r: "resting" };
 const letters = Object.keys(uses);
 const mostDrawn = 1024;
 
@@ -108,7 +108,7 @@ const plus = (address, n) => {
 };
 
 // draw draws a pool into an element, and has choose told which address is chosen. It returns how to show another: a Ring.
-export function draw(element, pool, choose) {
+function draw(element, pool, choose) {
   const count = pool.states.length;
   return count <= mostDrawn ? new Segments(element, pool, choose) : new Pixels(element, pool, choose);
 }

@@ -1,5 +1,5 @@
 // Drops: which packets do not pass, why, and from where.
-import { Address, When, compact, get, go, here, html, listen, may, number, query, render, span } from "../page.js";
+import { When, compact, get, go, here, html, listen, may, number, query, render, span } from "../page.js";
 import { Log } from "../log.js";
 import { reasons } from "../reasons.js";
 import { countries, width, height } from "../vendored/world.js";

@@ -79,7 +79,7 @@ function Explain() {
   const [answer, setAnswer] = useState({});
   const ask = async (wanted) => {
     if (!wanted.address || !may("operate")) return;
-    go({ ...wanted, from: "" });
+    go(wanted);
     setQuestion(wanted);
     try {
       const x = await explain(wanted);

@@ -1,5 +1,6 @@
 // Names: what is asked, what is answered, and whether somebody came.
-import { Address, Button, When, ban, get, go, here, html, listen, may, number, query, render, span } from "../page.js";
+import { Address, Button, When, get, go, here, html, listen, may, number, query, render, span } from "../page.js";
+import { keepOut } from "../bans.js";
 import { Log } from "../log.js";
 
 let keys = 0;
@@ -17,7 +18,7 @@ const log = new Log({
     <td>${q.claimed === undefined ? null : html`<span class="tag good">claimed after ${span(q.claimed)}</span>`}</td>
     <td class="n" data-label="took">${span(q.took)}</td>
     <td class="does">${q.side === "public" && html`<a href=${"/explain" + query({ address: q.asker, to: q.name })}>explain</a>`}
-      ${q.side === "public" && may("operate") && html` <${Button} does=${() => ban(q.asker)} aria-label=${"Ban " + q.asker}>ban</${Button}>`}</td>
+      ${q.side === "public" && may("operate") && html` <${Button} does=${() => keepOut(q.asker, 86400)} aria-label=${"Ban " + q.asker}>ban</${Button}>`}</td>
   </tr>`,
 });
 
