@@ -33,6 +33,7 @@ func TestReaders(t *testing.T) {
 		{"/explain?address=203.0.113.7", "#question-card", "takes the role operate"},
 		{"/chains?address=203.0.113.7", "main", "friends"},
 		{"/configuration", "#diff-card", "takes the role admin"},
+		{"/configuration", "#history-card", "start"},
 		{"/gateway", "#interfaces-card", "eth0"},
 	} {
 		b.open(at + screen.path)
@@ -41,7 +42,7 @@ func TestReaders(t *testing.T) {
 		var buttons []string
 		b.eval(`[...document.querySelectorAll("main button:not(:disabled)")].map((x) => x.innerText)`, &buttons)
 		for _, one := range buttons {
-			if name := strings.Fields(one); len(name) > 0 && strings.Contains("Unban Ban End Capture Refresh Reload Explain", name[0]) {
+			if name := strings.Fields(one); len(name) > 0 && strings.Contains("Unban Ban End Capture Refresh Reload Explain Confirm Roll", name[0]) {
 				t.Errorf("%s: who may only read is shown the button %q", screen.path, one)
 			}
 		}
