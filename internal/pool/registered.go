@@ -1,10 +1,6 @@
 package pool
 
-import (
-	"slices"
-
-	"github.com/realmgate/realmgate/internal/model"
-)
+import "github.com/realmgate/realmgate/internal/model"
 
 // service is what a name stands for now; nil: nothing.
 func (bs *bindings) service(name model.Name) *Service {
@@ -25,17 +21,15 @@ func (bs *bindings) service(name model.Name) *Service {
 }
 
 // Registered tells how many services there are now that come and go one by one: Options.Registered finds them. gone are some
-// that have gone, or are others by now. Their bindings are withdrawn: take those out of the data plane.
+// that have gone; they may be there again, as somebody else's, whatever they have in common. Their bindings are withdrawn: take
+// those out of the data plane.
 func (p *Pool) Registered(count int, gone []model.Name) (withdrawn []Binding) {
 	p.registered = count
 	p.counts.services.Store(int64(len(p.services) + count))
 	for _, name := range gone {
 		slot, bound := p.bound[name]
-		if !bound {
-			continue
-		}
-		if now, was := p.service(name), &p.table[slot].Service; now != nil && was.sameHost(now) && slices.Equal(was.Ports, now.Ports) {
-			continue
+		if _, stays := p.services[name]; stays || !bound {
+			continue // SetServices has seen to those that stay
 		}
 		p.round++
 		withdrawn = append(withdrawn, p.withdraw(slot))

@@ -28,8 +28,8 @@ func TestRegisteredServices(t *testing.T) {
 	if withdrawn, _ := p.SetServices(2*second, []Service{service("c.", "c.", "tcp/80")}); len(withdrawn) != 0 {
 		t.Errorf("it lost its place to a reload: %+v", withdrawn)
 	}
-	if withdrawn := p.Registered(1, []model.Name{"guest."}); len(withdrawn) > 0 {
-		t.Error("who is there lost its place")
+	if withdrawn := p.Registered(1, []model.Name{"a.", "c."}); len(withdrawn) > 0 {
+		t.Errorf("who is there lost its place: %+v", withdrawn)
 	}
 	mustExhaust(t, p, 3*second, "c.")
 	delete(here, "guest.")
@@ -48,13 +48,38 @@ func TestRegisteredServices(t *testing.T) {
 
 // Who comes back as another host does not go on with the binding of the first.
 func TestRegisteredServiceComesBackAsAnother(t *testing.T) {
-	now := service("guest.", "guest.", "tcp/80")
-	o := single()
-	o.Registered = func(model.Name) (Service, bool) { return now, true }
-	p := newPool(t, o)
-	visit(t, p, second, "guest.")
-	now.Host = now.Host.Next()
-	if withdrawn := p.Registered(1, []model.Name{"guest."}); len(withdrawn) != 1 || withdrawn[0].State != Resting {
-		t.Errorf("%+v", withdrawn)
+	for about, another := range map[string]func(*Service){
+		"at another address": func(s *Service) { s.Host = s.Host.Next() }, "with other ports": func(s *Service) { s.Ports = ports("tcp/81") },
+		"of the same name, at the same address": func(*Service) {},
+	} {
+		now := service("guest.", "guest.", "tcp/80")
+		o := single()
+		o.Registered = func(model.Name) (Service, bool) { return now, true }
+		p := newPool(t, o)
+		visit(t, p, second, "guest.")
+		another(&now)
+		if withdrawn := p.Registered(1, []model.Name{"guest."}); len(withdrawn) != 1 || withdrawn[0].State != Resting {
+			t.Errorf("%s: %+v", about, withdrawn)
+		}
+	}
+}
+
+// Who goes while all services are told anew is withdrawn then or right after, by Registered.
+func TestRegisteredServiceGoesMeanwhile(t *testing.T) {
+	for after := range 8 {
+		o, asked, limit := single(), 0, 1<<20
+		o.Registered = func(name model.Name) (Service, bool) {
+			asked++
+			return service("guest.", "guest.", "tcp/80"), name == "guest." && asked <= limit
+		}
+		p := newPool(t, o)
+		b := visit(t, p, second, "guest.")
+		asked, limit = 0, after
+		withdrawn, _ := p.SetServices(2*second, nil)
+		limit = 0
+		withdrawn = append(withdrawn, p.Registered(0, []model.Name{"guest."})...)
+		if len(withdrawn) != 1 || withdrawn[0].ID != b.ID || withdrawn[0].State != Resting {
+			t.Errorf("gone after it was asked for %d times: %+v", after, withdrawn)
+		}
 	}
 }

@@ -23,32 +23,35 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 		p.order = append(p.order, &n)
 	}
 	p.counts.services.Store(int64(len(p.services) + p.registered))
+	standing := p.standing()
 	for slot := range p.table {
 		r := &p.table[slot]
 		switch {
 		case !r.live || r.State != Bound:
-		case goesOn(p, r):
-			r.Service.Zones = withZones(r.Service.Zones, p.service(r.Service.Name).Zones)
+		case goesOn(p, r, standing[r.Service.Name]):
+			r.Service.Zones = withZones(r.Service.Zones, standing[r.Service.Name].Zones)
 		default:
 			withdrawn = append(withdrawn, p.withdraw(int32(slot))) // bounded by MaxBindings
 		}
 	}
 	// What somebody loses may be gained by another, so nothing grows before everything has shrunk.
 	for slot := range p.table {
-		if !p.differs(slot) {
+		s := standing[p.table[slot].Service.Name]
+		if !p.differs(slot, s) {
 			continue
 		}
-		if b, lost, ok := p.shrink(now, int32(slot)); !ok {
+		if b, lost, ok := p.shrink(now, int32(slot), s); !ok {
 			withdrawn = append(withdrawn, b)
 		} else if lost {
 			changed = append(changed, b)
 		}
 	}
 	for slot := range p.table {
-		if !p.differs(slot) {
+		s := standing[p.table[slot].Service.Name]
+		if !p.differs(slot, s) {
 			continue
 		}
-		if b, ok := p.grow(int32(slot)); ok {
+		if b, ok := p.grow(int32(slot), s); ok {
 			changed = append(changed, b)
 		} else {
 			withdrawn = append(withdrawn, b)
@@ -61,8 +64,20 @@ func (p *Pool) SetServices(now model.Instant, services []Service) (withdrawn, ch
 	return withdrawn, changed
 }
 
-func goesOn(p *Pool, r *record) bool {
-	now := p.service(r.Service.Name)
+// standing are the services of now that are bound, by name. Each is asked for once, as those of Options.Registered may come and
+// go meanwhile: Registered tells of them later.
+func (bs *bindings) standing() map[model.Name]*Service {
+	list := make(map[model.Name]*Service, len(bs.bound))
+	for name := range bs.bound {
+		if s := bs.service(name); s != nil {
+			list[name] = s
+		}
+	}
+	return list
+}
+
+// goesOn reports that a binding is good for what its name stands for now; nil: for nothing.
+func goesOn(p *Pool, r *record, now *Service) bool {
 	return now != nil && r.Service.sameHost(now) && !p.coalesces(r.place, now)
 }
 
@@ -74,16 +89,15 @@ func withZones(had, more []model.Name) []model.Name {
 }
 
 // differs reports a bound record whose ports are not its service's.
-func (p *Pool) differs(slot int) bool {
+func (p *Pool) differs(slot int, s *Service) bool {
 	r := &p.table[slot]
-	return r.live && r.State == Bound && !slices.Equal(r.Service.Ports, p.service(r.Service.Name).Ports)
+	return r.live && r.State == Bound && !slices.Equal(r.Service.Ports, s.Ports)
 }
 
 // shrink takes from a bound record the ports that its service has no more; a record of their own keeps them resting, from
 // now on, as their sessions end now. The record is withdrawn, and ok false, if nothing would be left of it, or if there is
 // no slot for the rest.
-func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) {
-	s := p.service(p.table[slot].Service.Name)
+func (p *Pool) shrink(now model.Instant, slot int32, s *Service) (b Binding, lost, ok bool) {
 	var kept, gone []model.Port
 	for _, port := range p.table[slot].Service.Ports {
 		if _, still := s.to(keyOf(port)); still {
@@ -113,9 +127,8 @@ func (p *Pool) shrink(now model.Instant, slot int32) (b Binding, lost, ok bool) 
 }
 
 // grow gives a bound record its service's ports, or withdraws it if they do not fit.
-func (p *Pool) grow(slot int32) (Binding, bool) {
+func (p *Pool) grow(slot int32, s *Service) (Binding, bool) {
 	r := &p.table[slot]
-	s := p.service(r.Service.Name)
 	if !p.open(r.place, s) || len(p.clashes(r.place, s, slot, true)) > 0 {
 		return p.withdraw(slot), false
 	}
