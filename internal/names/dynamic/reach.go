@@ -17,7 +17,7 @@ const atOnce = 4096
 
 // apply puts changes into force, keeps them, and tells of them.
 func (s *Service) apply(c *changes) {
-	s.leave(c.gone)
+	s.leave(c)
 	if len(c.come) > atOnce {
 		s.table.realm.Expect(len(c.come))
 	}
@@ -29,8 +29,8 @@ func (s *Service) apply(c *changes) {
 	if !s.running {
 		return
 	}
-	if len(c.come)+len(c.gone) > 0 {
-		s.Pool().Registered(servicesOf(c.gone))
+	if len(c.come) > 0 {
+		s.Pool().Registered(nil)
 	}
 	for _, h := range c.gone {
 		s.tell(h, event.HostEnded{Host: h.Name.String(), Address: h.Address, Source: h.entry.Source.String()})
@@ -45,42 +45,78 @@ func (s *Service) apply(c *changes) {
 // come makes hosts reachable, before anybody is told of them. Those that cannot be are refused.
 func (s *Service) come(hosts []*Host, c *changes) {
 	err := s.Plane().OpenServices(waysInto(hosts))
+	var opened []*Host // for nobody
 	for _, h := range hosts {
 		why := err
 		if why == nil {
-			_, why = s.table.realm.Put(h.entry.Zone, h.spec())
+			if _, why = s.table.realm.Put(h.entry.Zone, h.spec()); why != nil {
+				opened = append(opened, h)
+			}
 		}
 		if why != nil {
 			s.table.remove(h, &changes{})
 			c.refused = append(c.refused, refusal{fmt.Sprintf("%s at %s", h.Name, h.Address), why})
 		}
 	}
+	s.close(opened)
 }
 
-// leave takes hosts away, and ends who is with them: their addresses may be others' next.
-func (s *Service) leave(hosts []*Host) {
+func (o *Options) close(hosts []*Host) {
+	if len(hosts) == 0 {
+		return
+	}
+	if err := o.Plane().CloseServices(waysInto(hosts)); err != nil {
+		o.Log.Error("services of hosts not closed", "hosts", len(hosts), "error", err)
+	}
+}
+
+// leave takes hosts away, and ends who is with them, before anybody else has their names and addresses: nothing that was
+// opened for one leads to the next (I9).
+func (s *Service) leave(c *changes) {
+	for _, h := range c.gone {
+		s.table.realm.Remove(h.entry.Zone, h.Name)
+	}
+	s.close(c.gone)
+	if s.running {
+		s.forget(c.gone)
+		return
+	}
+	// An earlier daemon may have been killed before the disk had it that somebody else is there.
+	others := slices.Clone(c.gone)
+	for _, h := range c.come {
+		if !c.known && h.entry.keeps() {
+			others = append(others, h)
+		}
+	}
+	s.end(others)
+	s.others = append(s.others, others...)
+}
+
+// forget has nothing lead to hosts that did.
+func (s *Service) forget(hosts []*Host) {
+	if len(hosts) > 0 {
+		s.Pool().Registered(servicesOf(hosts))
+		s.end(hosts)
+	}
+}
+
+// end ends the sessions with hosts.
+func (o *Options) end(hosts []*Host) {
 	if len(hosts) == 0 {
 		return
 	}
 	at := make(map[netip.Addr]bool, len(hosts))
 	for _, h := range hosts {
-		s.table.realm.Remove(h.entry.Zone, h.Name)
 		at[h.Address] = true
 	}
-	if err := s.Plane().CloseServices(waysInto(hosts)); err != nil {
-		s.Log.Error("services of hosts not closed", "hosts", len(hosts), "error", err)
-	}
-	if !s.running {
-		return // sessions of an earlier daemon are judged again, when the policy is there
-	}
-	ended, err := s.Plane().EndSessions(func(session datapath.Session) bool {
+	ended, err := o.Plane().EndSessions(func(session datapath.Session) bool {
 		return at[session.Private.Addr()] && (session.IsLent() || session.Origin == "web")
 	})
 	if err != nil {
-		s.Log.Error("sessions of hosts not ended", "hint", "end them by realmgate sessions", "error", err)
+		o.Log.Error("sessions of hosts not ended", "hint", "end them by realmgate sessions", "error", err)
 	}
 	if ended > 0 {
-		s.Log.Info("sessions of hosts ended", "hosts", len(hosts), "sessions", ended)
+		o.Log.Info("sessions of hosts ended", "hosts", len(hosts), "sessions", ended)
 	}
 }
 
@@ -109,11 +145,14 @@ func waysInto(hosts []*Host) (list []datapath.Service) {
 	return list
 }
 
-// servicesOf are the names that services of hosts may have.
+// servicesOf are the names that services of hosts have, but for those that are of the host as before under the next
+// configuration.
 func servicesOf(hosts []*Host) (names []model.Name) {
 	for _, h := range hosts {
 		for _, s := range h.entry.Services {
-			names = append(names, serviceName(s, h.Name))
+			if h.next == nil || !slices.ContainsFunc(h.next.Services, s.Same) {
+				names = append(names, serviceName(s, h.Name))
+			}
 		}
 	}
 	return names

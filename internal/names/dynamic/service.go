@@ -42,7 +42,7 @@ type Plane interface {
 
 // Pool lends addresses to what hosts open.
 type Pool interface {
-	// Registered has it look again: gone are services that are not there any more.
+	// Registered has it look again: gone are services that are not there any more, or are somebody else's.
 	Registered(gone []model.Name)
 }
 
@@ -76,7 +76,8 @@ type Service struct {
 	fault   error                 // of the store
 	signed  map[model.Name]uint64 // when the last update of a key was
 	sources map[string]*source
-	running bool // the start has succeeded: from now on changes are told
+	running bool    // the start has succeeded: from now on changes are told
+	others  []*Host // until then: those who are, or were, where an earlier process may have known somebody else
 }
 
 // New makes one without hosts.
@@ -103,6 +104,8 @@ func (s *Service) Open(kept Store, c Configured) (lifecycle.Change, error) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.running = true
+		s.forget(s.others)
+		s.others = nil
 	}}, nil
 }
 

@@ -35,6 +35,10 @@ type house struct {
 	open    map[datapath.Service]bool
 	told    []string
 	full    error
+	refuses model.Name                // that Put does not take
+	lent    map[model.Name]netip.Addr // what the pool leads to
+	with    []netip.Addr              // hosts that sessions are with
+	late    []string                  // what was opened while something led there
 }
 
 func newHouse(t *testing.T, entries ...settings.Entry) *house {
@@ -46,7 +50,7 @@ func newHouse(t *testing.T, entries ...settings.Entry) *house {
 // begin is the start of a daemon.
 func (h *house) begin() {
 	h.t.Helper()
-	h.hosts, h.open, h.told = map[model.Name]netip.Addr{}, map[datapath.Service]bool{}, nil
+	h.hosts, h.open, h.told, h.refuses = map[model.Name]netip.Addr{}, map[datapath.Service]bool{}, nil, ""
 	kept, err := store.Open(filepath.Join(h.folder, "store"))
 	if err != nil {
 		h.t.Fatal(err)
@@ -90,6 +94,9 @@ func (h *house) Expect(int)                  {}
 func (h *house) Put(_ model.Name, spec registry.HostSpec) (*registry.Host, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	if spec.Name == h.refuses {
+		return nil, errors.New("it is taken")
+	}
 	h.hosts[spec.Name] = spec.Address
 	return &registry.Host{}, nil
 }
@@ -109,6 +116,9 @@ func (h *house) OpenServices(list []datapath.Service) error {
 	}
 	for _, s := range list {
 		h.open[s] = true
+		if h.leads(s.Host) {
+			h.late = append(h.late, s.Host.String())
+		}
 	}
 	return nil
 }
@@ -122,8 +132,46 @@ func (h *house) CloseServices(list []datapath.Service) error {
 	return nil
 }
 
-func (h *house) EndSessions(func(datapath.Session) bool) (int, error) { return 0, nil }
-func (h *house) Registered([]model.Name)                              {}
+func (h *house) EndSessions(match func(datapath.Session) bool) (int, error) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.with = slices.DeleteFunc(h.with, func(a netip.Addr) bool {
+		return match(datapath.Session{Origin: "pool", Private: netip.AddrPortFrom(a, 22)})
+	})
+	return 0, nil
+}
+
+func (h *house) Registered(gone []model.Name) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, name := range gone {
+		delete(h.lent, name)
+	}
+}
+
+// visit has somebody outside be with a host.
+func (h *house) visit(name model.Name) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.with, h.lent = append(h.with, h.hosts[name]), map[model.Name]netip.Addr{name: h.hosts[name]}
+}
+
+// leads reports whether something that was opened before leads to an address.
+func (h *house) leads(a netip.Addr) bool {
+	for _, at := range h.lent {
+		if at == a {
+			return true
+		}
+	}
+	return slices.Contains(h.with, a)
+}
+
+// visited reports whether it does still.
+func (h *house) visited(a string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.leads(netip.MustParseAddr(a)) || len(h.late) > 0
+}
 
 func (h *house) Emit(e event.Event) {
 	h.mutex.Lock()

@@ -39,6 +39,7 @@ func (e *entry) keeps() bool { return e.Source != settings.Listed }
 
 // restore takes up the hosts that an earlier process had. Those of files are there until a reading says otherwise.
 func (s *Service) restore(now time.Time) (c changes, err error) {
+	c.known = true
 	var forgotten []string
 	err = s.store.Each(bucket, func(name string, value []byte) error {
 		var k kept
@@ -74,7 +75,7 @@ func (s *Service) restore(now time.Time) (c changes, err error) {
 func (s *Service) keep(c *changes) {
 	put, remove := map[string][]byte{}, []string(nil)
 	for _, h := range c.gone {
-		if h.entry.keeps() && s.table.named(h.Name) == nil {
+		if h.entry.keeps() && s.table.named(h.Name) == nil && !s.table.identifies(h) {
 			remove = append(remove, h.Name.String())
 		}
 	}

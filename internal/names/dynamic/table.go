@@ -19,7 +19,9 @@ type Host struct {
 	Client  string
 	Ends    time.Time // the zero value: never
 	entry   *entry
-	missing bool // in the last reading
+	next    *entry // under which it comes again with other services
+	missing bool   // in the last reading
+	place   int    // among those that come
 }
 
 // Why somebody is refused. Callers compare with errors.Is.
@@ -72,6 +74,25 @@ type changes struct {
 	refused    []refusal
 	again      bool // hosts were missing: another reading says whether they have gone
 	renewed    []*Host
+	known      bool // those that come were there before the start
+}
+
+// comes notes that a host comes.
+func (c *changes) comes(h *Host) {
+	h.place = len(c.come)
+	c.come = append(c.come, h)
+}
+
+// comesNot takes a host back that was to come, and reports whether it was.
+func (c *changes) comesNot(h *Host) bool {
+	i, last := h.place, len(c.come)-1
+	if i > last || c.come[i] != h {
+		return false
+	}
+	c.come[i] = c.come[last]
+	c.come[i].place = i
+	c.come = c.come[:last]
+	return true
 }
 
 // refusal is why somebody is not registered.
@@ -114,8 +135,9 @@ func (t *table) configure(realm Realm, list []settings.Entry) (c changes) {
 			stays := h
 			if !sameServices(old.Services, now.Services) { // it leaves, and comes with what it opens now
 				another := *h
-				stays = &another
-				c.gone, c.come = append(c.gone, h), append(c.come, stays)
+				stays, h.next = &another, now
+				c.gone = append(c.gone, h)
+				c.comes(stays)
 			}
 			delete(old.hosts, h.Name)
 			stays.entry, now.hosts[h.Name], t.at[h.Address] = now, stays, stays
@@ -126,7 +148,7 @@ func (t *table) configure(realm Realm, list []settings.Entry) (c changes) {
 }
 
 func sameServices(a, b []settings.Service) bool {
-	return slices.EqualFunc(a, b, func(x, y settings.Service) bool { return x.Label == y.Label && slices.Equal(x.Ports, y.Ports) })
+	return slices.EqualFunc(a, b, settings.Service.Same)
 }
 
 // may says in which prefix of an entry a host would be, or why it may not be. self is the host where it is there already.
@@ -178,7 +200,7 @@ func (t *table) add(e *entry, name model.Name, l Lease, c *changes) error {
 	h := &Host{Name: name, Address: l.Address, Client: l.Client, Ends: l.Ends, entry: e}
 	t.at[l.Address], e.hosts[name] = h, h
 	e.of[prefix]++
-	c.come = append(c.come, h)
+	c.comes(h)
 	return nil
 }
 
@@ -190,11 +212,9 @@ func (t *table) remove(h *Host, c *changes) {
 	if i := slices.IndexFunc(e.Prefixes, func(p netip.Prefix) bool { return p.Contains(h.Address) }); i >= 0 {
 		e.of[i]--
 	}
-	if i := slices.Index(c.come, h); i >= 0 {
-		c.come = slices.Delete(c.come, i, i+1)
-		return
+	if !c.comesNot(h) {
+		c.gone = append(c.gone, h)
 	}
-	c.gone = append(c.gone, h)
 }
 
 // expire ends the hosts whose leases are over.

@@ -26,6 +26,12 @@ func (t *table) updates(zone, key model.Name) *entry {
 	return nil
 }
 
+// identifies reports a host that has gone, and whose identifiers are still there: the next client needs them to have the name.
+func (t *table) identifies(h *Host) bool {
+	e := t.entries[h.entry.key]
+	return e != nil && len(e.clients[h.Name]) > 0
+}
+
 // Registers implements nameserver.Registrar.
 func (s Updates) Registers(zone, key model.Name) bool {
 	s.mutex.Lock()

@@ -70,6 +70,11 @@ type Service struct {
 	Ports []model.Port
 }
 
+// Same reports that two open the same by the same name.
+func (s Service) Same(other Service) bool {
+	return s.Label == other.Label && slices.Equal(s.Ports, other.Ports)
+}
+
 type entry struct {
 	schema.Begun
 	entry                          Entry

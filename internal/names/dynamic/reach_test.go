@@ -1,0 +1,108 @@
+package dynamic
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/names/dynamic/settings"
+	"github.com/realmgate/realmgate/internal/nameserver"
+	"github.com/realmgate/realmgate/internal/store"
+)
+
+const laptop = model.Name("laptop.home.example.")
+
+// What was opened for one host leads to no other, not even for the moment between: who has its address next is opened when
+// nothing leads there (I9).
+func TestNothingLeadsToTheNext(t *testing.T) {
+	t.Parallel()
+	for about, next := range map[string]string{"its address": "tv@10.0.1.5 bb", "its name and address": "laptop@10.0.1.5 bb"} {
+		h := newHouse(t, home())
+		h.write(false, "laptop@10.0.1.5 aa")
+		h.look(h.sources[entryKey(home())], true, h.Now())
+		h.visit(laptop)
+		h.write(false, next)
+		h.look(h.sources[entryKey(home())], true, h.Now())
+		if h.visited("10.0.1.5") || h.table.at[netip.MustParseAddr("10.0.1.5")].Client != "bb" {
+			t.Errorf("%s: sessions with %s, bindings %v, opened meanwhile: %q", about, h.with, h.lent, h.late)
+		}
+	}
+}
+
+// The daemon was killed before its disk had who is at an address: nothing that stands leads there. Who was known stays.
+func TestNothingLeadsToTheNextAfterAKill(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.write(false, "laptop@10.0.1.5 aa", "phone@10.0.2.5 cc")
+	h.again()
+	h.visit("phone.home.example.")
+	if h.again(); !h.visited("10.0.2.5") {
+		t.Error("a restart ends sessions of who is as before")
+	}
+	for about, next := range map[string]string{"another client": "laptop@10.0.1.5 bb", "another name": "tv@10.0.1.5 bb"} {
+		h.with = nil
+		h.visit(laptop)
+		h.write(false, next)
+		if h.again(); h.leads(netip.MustParseAddr("10.0.1.5")) {
+			t.Errorf("%s: sessions with %s, bindings %v", about, h.with, h.lent)
+		}
+		h.write(false, "laptop@10.0.1.5 aa")
+		h.again()
+	}
+	kept := h.store.(*store.Store)
+	h.with = nil
+	h.visit(laptop)
+	if err := kept.Change(bucket, nil, []string{laptop.String()}); err != nil { // as if the disk never had it
+		t.Fatal(err)
+	}
+	if h.again(); h.leads(netip.MustParseAddr("10.0.1.5")) {
+		t.Errorf("of whom the disk knows nothing: sessions with %s, bindings %v", h.with, h.lent)
+	}
+}
+
+// Another configuration of what a host opens leaves what it opens as before where it is.
+func TestOtherServicesLeaveTheRest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.write(false, "laptop@10.0.1.5 aa")
+	h.look(h.sources[entryKey(home())], true, h.Now())
+	h.lent = map[model.Name]netip.Addr{laptop: h.hosts[laptop], "www." + laptop: h.hosts[laptop]}
+	other := home()
+	other.Services[1].Ports = []model.Port{{Protocol: model.TCP, Port: 80, To: 80}}
+	h.entries = []settings.Entry{other}
+	h.configure(h.configured())
+	if got := slices.Collect(maps.Keys(h.lent)); !slices.Equal(got, []model.Name{laptop}) {
+		t.Errorf("the pool leads to %q", got)
+	}
+}
+
+// A host whose names the realm does not take opens nothing.
+func TestWhoIsRefusedOpensNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.refuses = laptop
+	h.write(false, "laptop@10.0.1.5 aa", "phone@10.0.2.5 cc")
+	h.look(h.sources[entryKey(home())], true, h.Now())
+	if h.has() != "phone@10.0.2.5" || len(h.open) != 2 {
+		t.Errorf("%q, open is %v", h.has(), h.open)
+	}
+}
+
+// The identifiers of a name without an address outlive a restart: its client has the name again by them.
+func TestIdentifiersOutliveARestart(t *testing.T) {
+	t.Parallel()
+	e := home()
+	e.Source, e.File, e.Key = settings.Update, "", "d2."
+	h := newHouse(t, e)
+	for signed, r := range []nameserver.Registration{{Address: netip.MustParseAddr("10.0.1.5"), Clients: []string{"one"}}, {Clients: []string{"one"}}} {
+		if err := h.Register("home.example.", "d2.", map[model.Name]nameserver.Registration{laptop: r}, uint64(signed+1)); err != nil { //nolint:gosec // 1 or 2
+			t.Fatal(err)
+		}
+	}
+	h.again()
+	if got := h.Registration("home.example.", "d2.", laptop); !slices.Equal(got.Clients, []string{"one"}) || h.has() != "" {
+		t.Errorf("%+v, %q", got, h.has())
+	}
+}
