@@ -17,7 +17,7 @@ import (
 const (
 	mostOctets  = 256 << 20 // of all files of a source together
 	longestLine = 8192
-	mostLeases  = 1 << 18 // that a server's files may be about
+	mostLeases  = 1 << 18 // that are read of a server's files; other addresses are left out
 )
 
 // What Kea's cleanup leaves beside the file that the server appends to, by the suffix: all of it, or the past and what is being
@@ -28,7 +28,7 @@ const (
 	keaBusy    = ".1"
 )
 
-// errMoving is that a file changed while it was read.
+// errMoving is that a file changed while it was read, in another way than the one in which its server always does.
 var errMoving = errors.New("it changes while it is read")
 
 // contents are what a source's files say.
@@ -60,26 +60,39 @@ type stamp struct {
 func stampOf(paths []string) ([]stamp, error) {
 	stamps := make([]stamp, len(paths))
 	for i, path := range paths {
-		stamps[i].path = path
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
+			stamps[i].path = path
 			continue
+		}
+		if err == nil {
+			stamps[i], err = stamped(path, info)
 		}
 		if err != nil {
 			return nil, err
-		}
-		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is no regular file", path)
-		}
-		stamps[i].size, stamps[i].modified = info.Size(), info.ModTime()
-		if system, ok := info.Sys().(*syscall.Stat_t); ok {
-			stamps[i].inode = system.Ino
 		}
 	}
 	return stamps, nil
 }
 
+func stamped(path string, info fs.FileInfo) (stamp, error) {
+	system, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return stamp{}, fmt.Errorf("%s is no regular file", path)
+	}
+	return stamp{path, system.Ino, info.Size(), info.ModTime()}, nil
+}
+
 func (s stamp) there() bool { return s.inode > 0 }
+
+// holds reports that what was read of a file then is in it still. Kea only appends to its files: who has it do so all the time
+// keeps nobody else from being read.
+func (s stamp) holds(source settings.Source, after stamp) bool {
+	if source == settings.Kea {
+		return after.inode == s.inode && after.size >= s.size
+	}
+	return after == s
+}
 
 // filesOf are the files of a source, all that may be there.
 func filesOf(source settings.Source, path string) []string {
@@ -120,7 +133,7 @@ func readFiles(source settings.Source, path string) (c contents, stamps []stamp,
 	}
 	r := newReader(source)
 	for _, s := range list {
-		if err := r.file(s.path); err != nil {
+		if err := r.file(s); err != nil {
 			return c, stamps, err
 		}
 	}
@@ -129,7 +142,7 @@ func readFiles(source settings.Source, path string) (c contents, stamps []stamp,
 		return c, stamps, err
 	}
 	for i := range after {
-		if after[i] != stamps[i] {
+		if !stamps[i].holds(source, after[i]) {
 			return c, after, errMoving
 		}
 	}
@@ -152,14 +165,29 @@ func newReader(source settings.Source) *reader {
 	return r
 }
 
-func (r *reader) file(path string) error {
-	file, err := os.Open(path)
+// file reads what was there when a file was looked at. It waits for no pipe that has taken its place since.
+func (r *reader) file(was stamp) error {
+	file, err := os.OpenFile(was.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errMoving
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // only read: nothing can be lost
-	if err := r.read(file); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	opened, err := stamped(was.path, info)
+	if err != nil {
+		return err
+	}
+	if opened.inode != was.inode {
+		return errMoving
+	}
+	if err := r.read(io.LimitReader(file, was.size)); err != nil {
+		return fmt.Errorf("read %s: %w", was.path, err)
 	}
 	return nil
 }
@@ -222,7 +250,8 @@ func (r *reader) line(n int, text string) error {
 		return nil
 	}
 	if len(r.leases) >= r.most {
-		return fmt.Errorf("it is about more than %d addresses", r.most)
+		r.note(n, fmt.Errorf("%s is one of more than %d addresses", l.Address, r.most))
+		return nil
 	}
 	r.at[l.Address] = len(r.leases)
 	r.leases = append(r.leases, l)

@@ -3,6 +3,7 @@ package dynamic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const (
 	lookEvery = time.Second
 	// mostRefused bounds what is remembered of hosts that are not registered.
 	mostRefused = 1024
-	// mostMoving is how often a file is tried again at the start that changes while it is read.
+	// mostMoving is how often a file is tried again that changes while it is read: at the start, and until that is told.
 	mostMoving = 20
 )
 
@@ -34,11 +35,15 @@ type source struct {
 	stamps []stamp   // when it was read
 	due    time.Time // when it is to be read; the zero value: nothing is known to have changed
 
+	moving  int // readings in a row during which it changed
 	err     error
 	bad     int
 	wrong   error
 	refused []refusal
 }
+
+// unread reports that its files have changed, as far as is known, and what they say now is not.
+func (of *source) unread() bool { return of != nil && (of.err != nil || of.moving > 0) }
 
 // Run follows files, and ends leases, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
@@ -121,7 +126,7 @@ func (s *Service) lookAtAll() {
 func (s *Service) expire() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	c := s.table.expire(s.Now())
+	c := s.table.expire(s.Now(), func(e *entry) bool { return s.sources[e.key].unread() })
 	s.apply(&c)
 }
 
@@ -145,10 +150,20 @@ func (s *Service) look(of *source, patient bool, now time.Time) {
 		time.Sleep(calm / 10)
 		c, stamps, err = readFiles(of.kind, of.path)
 	}
+	s.took(of, c, stamps, err, now)
+}
+
+// took takes what has come of reading a source.
+func (s *Service) took(of *source, c contents, stamps []stamp, err error, now time.Time) {
 	of.stamps = stamps
-	if errors.Is(err, errMoving) {
+	if !errors.Is(err, errMoving) {
+		of.moving = 0
+	} else {
 		of.due = now.Add(calm)
-		return
+		if of.moving++; of.moving < mostMoving {
+			return
+		}
+		err = fmt.Errorf("%s: %w", of.path, err)
 	}
 	if err != nil {
 		if of.err == nil || of.err.Error() != err.Error() {

@@ -217,10 +217,10 @@ func (t *table) remove(h *Host, c *changes) {
 	}
 }
 
-// expire ends the hosts whose leases are over.
-func (t *table) expire(now time.Time) (c changes) {
+// expire ends the hosts whose leases are over, but for those of entries that are unread: their leases may be longer by now.
+func (t *table) expire(now time.Time, unread func(*entry) bool) (c changes) {
 	for _, e := range t.entries {
-		if e.Source == settings.Listed || e.Source == settings.Update {
+		if e.Source == settings.Listed || e.Source == settings.Update || unread(e) {
 			continue
 		}
 		for _, h := range e.hosts {
