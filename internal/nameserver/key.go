@@ -114,6 +114,8 @@ func (k keys) verify(message []byte, tsig *dns.TSIG) (s signature, rejection *dn
 		return reject(dns.RcodeBadTime)
 	case err != nil:
 		return reject(dns.RcodeBadSig)
+	case tsig.Fudge > signatureFudge: // by which a message would be good for longer than it is remembered
+		return reject(dns.RcodeBadTime)
 	}
 	return signature{key: key, mac: tsig.MAC}, nil
 }

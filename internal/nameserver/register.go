@@ -2,6 +2,7 @@ package nameserver
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/netip"
 	"slices"
@@ -19,7 +20,7 @@ type Registrar interface {
 	Registers(zone, key model.Name) bool
 	// Registration is what a key has registered of a name.
 	Registration(zone, key, name model.Name) Registration
-	// Signed is when the last change of a key was signed that an earlier process made, in Unix seconds.
+	// Signed is when the last change of a key was signed that an earlier process made, in Unix seconds. It does not wait.
 	Signed(key model.Name) uint64
 	// Register puts changes into force, all of them or none. They are on the disk when it returns. signed is when they were. An
 	// error is ErrNotKept, or says why they are refused.
@@ -40,7 +41,8 @@ var ErrNotKept = errors.New("the change cannot be kept")
 
 const (
 	registrationTTL = recordTTL
-	mostClients     = 4 // DHCID records of a name
+	mostClients     = 4  // DHCID records of a name
+	mostDigest      = 64 // octets of one: by SHA-256 there are 35
 	mostChanged     = 64
 )
 
@@ -52,7 +54,7 @@ type register struct {
 }
 
 // update answers an update of the hosts of a zone (RFC 2136). It is done whole or not at all, and is on the disk before it is
-// answered: that takes too long for a reader of packets.
+// answered: that takes too long for a reader of packets, but what changes nothing waits for nothing.
 func (p *Private) update(settings *privateSettings, q *query, message []byte, from netip.AddrPort, buf []byte) ([]byte, continuation) {
 	m := new(dns.Msg)
 	if err := m.Unpack(message); err != nil || len(m.Question) != 1 {
@@ -70,12 +72,21 @@ func (p *Private) update(settings *privateSettings, q *query, message []byte, fr
 		p.counters.badSignature.Add(1)
 		return settings.keys.reject(p.logger, m, tsig, rejection, buf), nil
 	}
+	switch first, rcode := p.register.admit(sig.key.name, tsig, from, p.register.registrar.Signed(sig.key.name), time.Now()); first {
+	case answeredBefore:
+		return written(p.logger, buf, said(m, rcode), &sig), nil
+	case replayed:
+		p.counters.badSignature.Add(1)
+		return settings.keys.reject(p.logger, m, tsig, rejected(tsig, dns.RcodeBadTime), buf), nil
+	case tooMany:
+		p.counters.refused.Add(1)
+		return written(p.logger, buf, said(m, dns.RcodeRefused), &sig), nil
+	case waits:
+		p.counters.waitLimited.Add(1)
+		return nil, nil
+	}
 	return nil, func(_ context.Context, buf []byte, _ sender) []byte {
-		rcode, rejection := p.register.do(settings, m, tsig, sig.key.name, from)
-		if rejection != nil {
-			p.counters.badSignature.Add(1)
-			return settings.keys.reject(p.logger, m, tsig, rejection, buf)
-		}
+		rcode := p.register.do(settings, m, tsig, sig.key.name)
 		if rcode == dns.RcodeSuccess {
 			p.counters.updates.Add(1)
 		} else {
@@ -92,23 +103,13 @@ func (p *Private) declined(q *query, message []byte, d decision, buf []byte) []b
 	return q.render(buf, &d.reply, max(len(message), minimumUDPSize))
 }
 
-// do is an update whose signature is good. Where somebody sends again what was done, the rejection says so.
-func (r *register) do(settings *privateSettings, m *dns.Msg, tsig *dns.TSIG, key model.Name, from netip.AddrPort) (rcode int, rejection *dns.TSIG) {
+// do is an update that is admitted.
+func (r *register) do(settings *privateSettings, m *dns.Msg, tsig *dns.TSIG, key model.Name) (rcode int) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
-	now := time.Now()
-	d, again := r.again(key, tsig.MAC)
-	switch {
-	case again && d.from == from:
-		return d.rcode, nil
-	case again, r.before(tsig.TimeSigned, r.registrar.Signed(key)):
-		return 0, rejected(tsig, dns.RcodeBadTime)
-	case !r.allow(key, now):
-		return dns.RcodeRefused, nil
-	}
 	rcode = r.change(settings, m, key, tsig.TimeSigned)
-	r.note(key, tsig.MAC, done{tsig.TimeSigned, from, rcode}, now)
-	return rcode, nil
+	r.note(key, tsig.MAC, rcode, time.Now())
+	return rcode
 }
 
 // change puts an update into force.
@@ -234,8 +235,12 @@ func (u *registration) permit(rr dns.RR) (rcode int) {
 				return dns.RcodeFormatError
 			}
 		case *dns.DHCID:
-			if record.Digest == "" {
+			digest, err := base64.StdEncoding.DecodeString(record.Digest)
+			if err != nil || len(digest) == 0 {
 				return dns.RcodeFormatError
+			}
+			if len(digest) > mostDigest {
+				return dns.RcodeRefused
 			}
 		default:
 			if meta {

@@ -1,10 +1,16 @@
 package nameserver
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +25,7 @@ type fakeRegistrar struct {
 	names  map[model.Name]Registration
 	signed uint64
 	kept   error
+	slow   chan struct{} // nil: the disk takes things at once
 }
 
 func (f *fakeRegistrar) Registers(zone, key model.Name) bool {
@@ -33,6 +40,9 @@ func (f *fakeRegistrar) Register(_, _ model.Name, changes map[model.Name]Registr
 		if r.Address.IsValid() && !netip.MustParsePrefix("10.0.9.0/24").Contains(r.Address) {
 			return errors.New("foreign")
 		}
+	}
+	if f.slow != nil {
+		<-f.slow
 	}
 	if f.kept != nil {
 		return f.kept
@@ -159,6 +169,7 @@ func TestUpdatesOfHosts(t *testing.T) {
 		{"a foreign address", "update.key.", nil, insert(t, "laptop.foo.example. 60 IN A 192.0.2.1"), dns.RcodeRefused, ""},
 		{"a second address", "update.key.", []string{laptop}, insert(t, "laptop.foo.example. 60 IN A 10.0.9.6"), dns.RcodeRefused, "-"},
 		{"another type", "update.key.", nil, insert(t, "laptop.foo.example. 60 IN TXT x"), dns.RcodeRefused, ""},
+		{"an identifier that is too long", "update.key.", nil, insert(t, "laptop.foo.example. 60 IN DHCID "+base64.StdEncoding.EncodeToString(make([]byte, 65))), dns.RcodeRefused, ""},
 		{"IPv6", "update.key.", nil, insert(t, "laptop.foo.example. 60 IN AAAA 2001:db8::5"), dns.RcodeRefused, ""},
 		{"outside the zone", "update.key.", nil, insert(t, "laptop.bar.example. 60 IN A 10.0.9.5"), dns.RcodeNotZone, ""},
 		{"one of two outside", "update.key.", nil, insert(t, "laptop.foo.example. 60 IN A 10.0.9.5", "x.bar.example. 60 IN A 10.0.9.6"), dns.RcodeNotZone, ""},
@@ -218,6 +229,14 @@ func TestUpdatesOfStrangers(t *testing.T) {
 	answers("an unknown key", signedUpdate(t, "unknown.key.", testSecret, now, comes), dns.RcodeNotAuth, dns.RcodeBadKey)
 	answers("a wrong secret", signedUpdate(t, "update.key.", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", now, comes), dns.RcodeNotAuth, dns.RcodeBadSig)
 	answers("an old time", signedUpdate(t, "update.key.", testSecret, now.Add(-time.Hour), comes), dns.RcodeNotAuth, dns.RcodeBadTime)
+	loose := new(dns.Msg).SetUpdate("foo.example.")
+	comes(loose)
+	loose.SetTsig("update.key.", dns.HmacSHA256, 3600, now.Add(-10*time.Minute).Unix())
+	wire, _, err := dns.TsigGenerate(loose, testSecret, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers("an old time that is said to be near enough", wire, dns.RcodeNotAuth, dns.RcodeBadTime)
 	answers("a time to come", signedUpdate(t, "update.key.", testSecret, now.Add(time.Hour), comes), dns.RcodeNotAuth, dns.RcodeBadTime)
 	first := signedUpdate(t, "update.key.", testSecret, now, comes)
 	if reply := unpacked(t, through(server, first, UDP)); reply.Rcode != 0 {
@@ -241,23 +260,98 @@ func TestUpdatesOfStrangers(t *testing.T) {
 	answers("a disk that is full", signedUpdate(t, "update.key.", testSecret, now.Add(time.Second), comes), dns.RcodeServerFailure, 0)
 }
 
+// While the disk is slow few updates of a key wait for it, and nobody waits for one that is under way already.
+func TestUpdatesUnderWay(t *testing.T) {
+	t.Parallel()
+	log := new(bytes.Buffer)
+	server, f := newRegistering(t)
+	server.logger, f.slow = slog.New(slog.NewTextHandler(log, nil)), make(chan struct{})
+	update := func(n int) []byte {
+		return signedUpdate(t, "update.key.", testSecret, time.Now(), insert(t, fmt.Sprintf("h%d.foo.example. 60 IN A 10.0.9.%d", n, n)))
+	}
+	var under []continuation
+	send := func(wire []byte, from netip.AddrPort) *dns.Msg {
+		t.Helper()
+		reply, later := server.respond(context.Background(), wire, from, UDP, nil)
+		if later != nil {
+			under = append(under, later)
+		}
+		if reply == nil {
+			return nil
+		}
+		return unpacked(t, reply)
+	}
+	first := update(0)
+	for range 1000 {
+		if reply := send(first, asker); reply != nil {
+			t.Fatalf("%v", reply)
+		}
+	}
+	if reply := send(first, netip.MustParseAddrPort("10.0.0.66:4242")); len(under) != 1 || reply == nil || reply.IsTsig().Error != dns.RcodeBadTime {
+		t.Fatalf("%d under way, somebody else who sends it gets %v", len(under), reply)
+	}
+	for n := range 2 * mostUnderWay {
+		if reply := send(update(n+1), asker); reply != nil {
+			t.Fatalf("%v", reply)
+		}
+	}
+	if len(under) != mostUnderWay || server.Statistics().WaitLimited != 999+mostUnderWay+1 {
+		t.Errorf("%d under way, %+v", len(under), server.Statistics())
+	}
+	close(f.slow)
+	for _, later := range under {
+		if reply := unpacked(t, later(context.Background(), nil, nil)); reply.Rcode != 0 {
+			t.Errorf("%v", reply)
+		}
+	}
+	lines := strings.Count(log.String(), "msg=update")
+	if reply := send(first, asker); reply == nil || reply.Rcode != 0 || reply.IsTsig() == nil || len(under) != mostUnderWay {
+		t.Errorf("the same again: %v", reply)
+	}
+	for n := 200; ; n++ {
+		reply := send(update(n%256), asker)
+		if reply != nil && reply.Rcode == dns.RcodeRefused && reply.IsTsig() != nil {
+			break
+		}
+		if n > 200+updatesAtOnce {
+			t.Fatal("there is no end of what a key may change")
+		}
+		if more := under[mostUnderWay:]; len(more) > 0 {
+			more[0](context.Background(), nil, nil)
+			under, lines = under[:mostUnderWay], lines+1
+		}
+	}
+	if got := strings.Count(log.String(), "msg=update"); got != lines {
+		t.Errorf("%d lines, and %d updates", got, lines)
+	}
+}
+
 // A key may make ten updates a second, and a hundred after a silence.
 func TestUpdatesAreBounded(t *testing.T) {
 	s := newSeen()
-	now := time.Now()
+	now, n := time.Now(), 0
+	allow := func(key model.Name, now time.Time) bool {
+		n++
+		mac := strconv.Itoa(n)
+		v, _ := s.admit(key, &dns.TSIG{MAC: mac, TimeSigned: uint64(now.Unix())}, asker, 0, now)
+		if v == begins {
+			s.note(key, mac, 0, now)
+		}
+		return v == begins
+	}
 	burst := 0
-	for s.allow("a.", now) {
+	for allow("a.", now) {
 		burst++
 	}
 	second := 0
-	for s.allow("a.", now.Add(time.Second)) {
+	for allow("a.", now.Add(time.Second)) {
 		second++
 	}
-	if burst != updatesAtOnce || second != updatesEachSecond || !s.allow("b.", now) {
+	if burst != updatesAtOnce || second != updatesEachSecond || !allow("b.", now) {
 		t.Errorf("%d at once, %d in the next second", burst, second)
 	}
 	for n := range 5 {
-		s.note("a.", string(rune('a'+n)), done{signed: uint64(now.Unix())}, now.Add(time.Duration(n)*1000*time.Second))
+		allow("a.", now.Add(time.Duration(n+1)*1000*time.Second))
 	}
 	if n := len(s.of("a.").macs); n > 2 {
 		t.Errorf("%d are remembered for ever", n)

@@ -70,11 +70,11 @@ type Service struct {
 	Options
 	counts  counts
 	wanted  chan Configured // has room for the last
-	mutex   sync.Mutex      // guards what follows
+	signed  signed
+	mutex   sync.Mutex // guards what follows
 	table   *table
 	store   Store
-	fault   error                 // of the store
-	signed  map[model.Name]uint64 // when the last update of a key was
+	fault   error // of the store
 	sources map[string]*source
 	running bool    // the start has succeeded: from now on changes are told
 	others  []*Host // until then: those who are, or were, where an earlier process may have known somebody else
@@ -82,7 +82,7 @@ type Service struct {
 
 // New makes one without hosts.
 func New(o Options) *Service {
-	return &Service{Options: o, wanted: make(chan Configured, 1), table: newTable(), sources: map[string]*source{}, signed: map[model.Name]uint64{}}
+	return &Service{Options: o, wanted: make(chan Configured, 1), table: newTable(), sources: map[string]*source{}}
 }
 
 // Open is the start: what is kept and what files say is there before anything else looks for it.

@@ -61,7 +61,8 @@ func (s *Service) restore(now time.Time) (c changes, err error) {
 	})
 	if err == nil {
 		err = s.store.Each(signedBucket, func(key string, value []byte) error {
-			s.signed[model.Name(key)], _ = strconv.ParseUint(string(value), 10, 64) // 0 where it is none
+			at, _ := strconv.ParseUint(string(value), 10, 64) // 0 where it is none
+			s.signed.put(model.Name(key), at)
 			return nil
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/dynamic/settings"
@@ -15,6 +16,27 @@ import (
 
 // Updates are the hosts of a Service that updates of DNS register. It is a nameserver.Registrar.
 type Updates struct{ *Service }
+
+// signed is when the last update of each key was signed. Who asks waits for no disk.
+type signed struct {
+	mutex sync.RWMutex // guards what follows
+	last  map[model.Name]uint64
+}
+
+func (s *signed) of(key model.Name) uint64 {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	return s.last[key]
+}
+
+func (s *signed) put(key model.Name, at uint64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.last == nil {
+		s.last = map[model.Name]uint64{}
+	}
+	s.last[key] = max(s.last[key], at)
+}
 
 // updates is the entry of a key; nil: it registers nothing of the zone.
 func (t *table) updates(zone, key model.Name) *entry {
@@ -40,11 +62,7 @@ func (s Updates) Registers(zone, key model.Name) bool {
 }
 
 // Signed implements nameserver.Registrar.
-func (s Updates) Signed(key model.Name) uint64 {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.signed[key]
-}
+func (s Updates) Signed(key model.Name) uint64 { return s.signed.of(key) }
 
 // Registration implements nameserver.Registrar.
 func (s Updates) Registration(zone, key, name model.Name) nameserver.Registration {
@@ -87,7 +105,7 @@ func (s Updates) Register(zone, key model.Name, changed map[model.Name]nameserve
 		_, _ = s.table.register(e, before) // which was so a moment ago
 		return err
 	}
-	s.signed[key] = max(s.signed[key], signed)
+	s.signed.put(key, signed)
 	s.apply(&c)
 	if len(c.refused) == 0 {
 		return nil
@@ -145,6 +163,6 @@ func (s Updates) keepUpdate(e *entry, changed map[model.Name]nameserver.Registra
 		}
 		hosts.Put[name.String()] = value
 	}
-	last := strconv.FormatUint(max(s.signed[key], signed), 10)
+	last := strconv.FormatUint(max(s.signed.of(key), signed), 10)
 	return s.store.ChangeAll(hosts, store.Edit{Bucket: signedBucket, Put: map[string][]byte{key.String(): []byte(last)}})
 }
