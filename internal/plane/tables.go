@@ -42,10 +42,15 @@ func RoomFor(c *config.Config) (r Room) {
 		r.Services = min(r.Services+n, mostRoom)
 		// Of as many as there may be, those are bound that have an address.
 		bound := min(e.Most(), len(c.Pool.Addresses))
-		r.Bindings += bound * len(e.Services)
+		r.Bindings = roomBeside(r.Bindings+bound*len(e.Services), 0)
 		r.Ports += bound * e.Ports()
 	}
 	return r
+}
+
+// roomBeside is the room for bindings that a table can have beside so many services: what is there at a time is lent, and no more.
+func roomBeside(room, services int) int {
+	return min(room, max(0, datapath.MaxBindings-services))
 }
 
 // addresses are those that the data plane answers for, with the outbound ones.
@@ -163,7 +168,8 @@ func (r Sizes) validate(old, next Wants) error {
 			n, r.Services))
 	}
 	// Those of both may stand or rest at a time.
-	if n := old.Bindings + next.Bindings + next.Room.Bindings; n > r.Bindings {
+	services := old.Bindings + next.Bindings
+	if n := services + roomBeside(next.Room.Bindings, services); n > r.Bindings {
 		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table of bindings was made for %d: restart the daemon", n, r.Bindings))
 	}
 	if n := old.Ports + next.Ports + next.Room.Ports; n > r.Ports {

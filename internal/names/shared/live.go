@@ -38,11 +38,7 @@ func (l Live) Lately(outbound []netip.Addr) (list []datapath.Service) {
 		if !slices.Contains(outbound, at) {
 			return
 		}
-		for _, port := range ports {
-			if port.Port > 0 {
-				list = append(list, datapath.Service{Host: at, Protocol: port.Protocol, Port: port.Port})
-			}
-		}
+		list = append(list, portsOf(at, ports)...)
 	})
 	return list
 }

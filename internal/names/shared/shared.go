@@ -51,18 +51,28 @@ func (s Addresses) List() (list []netip.Addr) {
 	return list
 }
 
-// Kept are the ports that no mapping gets, as services may have them, or the web.
+// Kept are the ports that no mapping gets, as services may have them, those of hosts that come and go too, or the web.
 func (s Addresses) Kept() (list []datapath.Service) {
 	for _, a := range s.List() {
 		for _, service := range s.Registry.Lendable() {
-			for _, p := range service.Ports {
-				if p.Port > 0 {
-					list = append(list, datapath.Service{Host: a, Protocol: p.Protocol, Port: p.Port})
-				}
+			list = append(list, portsOf(a, service.Ports)...)
+		}
+		for _, e := range s.Config.Dynamic {
+			for _, service := range e.Services {
+				list = append(list, portsOf(a, service.Ports)...)
 			}
 		}
 	}
 	return append(list, s.WebPorts()...)
+}
+
+func portsOf(a netip.Addr, ports []model.Port) (list []datapath.Service) {
+	for _, p := range ports {
+		if p.Port > 0 {
+			list = append(list, datapath.Service{Host: a, Protocol: p.Protocol, Port: p.Port})
+		}
+	}
+	return list
 }
 
 // Ways are what sessions from the pool and from web addresses may reach, each by one port.
@@ -97,10 +107,10 @@ func (s Addresses) never(a netip.Addr, p model.Protocol, port uint16) string {
 }
 
 // whyNever says why a service has no place at addresses of which services get ports, "" where it may have one.
-func (s Addresses) whyNever(service *registry.Service, addresses []netip.Addr) (why string) {
+func (s Addresses) whyNever(ports []model.Port, addresses []netip.Addr) (why string) {
 	for _, a := range addresses {
 		here := ""
-		for _, p := range service.Ports {
+		for _, p := range ports {
 			if here == "" {
 				here = s.never(a, p.Protocol, p.Port)
 			}
@@ -126,9 +136,17 @@ func (s Addresses) Check() error {
 		addresses = append(addresses, netip.IPv4Unspecified()) // whatever it will be
 	}
 	for _, service := range s.Registry.Lendable() {
-		if why := s.whyNever(service, addresses); why != "" {
+		if why := s.whyNever(service.Ports, addresses); why != "" {
 			return fmt.Errorf("hosts: %s opens %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
 				service.Name, strings.Join(model.PortTexts(service.Ports), ", "), why)
+		}
+	}
+	for _, e := range s.Config.Dynamic {
+		for _, service := range e.Services {
+			if why := s.whyNever(service.Ports, addresses); why != "" {
+				return fmt.Errorf("dynamic: hosts of %s open %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
+					e.Zone, strings.Join(model.PortTexts(service.Ports), ", "), why)
+			}
 		}
 	}
 	return nil

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/config"
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/registry"
 )
@@ -91,5 +93,32 @@ func TestCheckTakesNothingForEachService(t *testing.T) {
 	}
 	if one, many := check(1), check(100); many > one {
 		t.Errorf("it takes memory %g times for 100 hosts, and %g for one", many, one)
+	}
+}
+
+// Ports of hosts that may register themselves are kept from mappings before any has: the pool and the outbound connections share
+// the address. What can never be lent of it is refused.
+func TestPortsOfRegisteredHosts(t *testing.T) {
+	t.Parallel()
+	c := new(config.Config)
+	c.Pool.Addresses = []netip.Addr{pooled}
+	c.DNS.Public = netip.AddrPortFrom(pooled, 53)
+	open := func(protocol model.Protocol, port uint16) Addresses {
+		of := *c
+		of.Dynamic = slices.Grow(c.Dynamic, 1)[:1]
+		e := &of.Dynamic[0]
+		e.Zone, e.Services = "home.example.", slices.Grow(e.Services, 1)[:1]
+		e.Services[0].Ports = []model.Port{{Protocol: protocol, Port: port, To: port}}
+		return Addresses{Config: &of, Registry: new(registry.Registry), Outbound: []netip.Addr{pooled}}
+	}
+	s := open(model.TCP, 22)
+	if got := s.Kept(); len(got) != 1 || got[0] != (datapath.Service{Host: pooled, Protocol: model.TCP, Port: 22}) || s.Check() != nil {
+		t.Errorf("%+v are kept: %v", got, s.Check())
+	}
+	if err := open(model.UDP, 53).Check(); err == nil || !strings.Contains(err.Error(), "dynamic: hosts of home.example. open udp/53") || !strings.Contains(err.Error(), "name server") {
+		t.Errorf("%v", err)
+	}
+	if s.Outbound = nil; len(s.Kept()) > 0 {
+		t.Errorf("%+v are kept of an address that is lent whole", s.Kept())
 	}
 }
