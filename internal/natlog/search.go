@@ -148,6 +148,7 @@ func (f *folder) look(q query) (found, error) {
 		return found{}, err
 	}
 	until := map[key]time.Time{}
+	var failed error
 	for _, name := range slices.Backward(days) {
 		if name > q.at.UTC().AddDate(0, 0, 1).Format(dayForm) {
 			continue // what happens around midnight may be in the files of the next day
@@ -165,10 +166,11 @@ func (f *folder) look(q query) (found, error) {
 		}
 		d.close()
 		if done || err != nil {
+			failed = err
 			break
 		}
 	}
-	return s.says(until), err
+	return s.says(until), failed
 }
 
 // day looks at the files of a day; it is true when earlier ones say nothing more.
