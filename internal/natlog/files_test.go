@@ -273,3 +273,16 @@ func TestWhoHadAnAddressOfThePool(t *testing.T) {
 		}
 	}
 }
+
+// allKinds is what the compressed files of a directory have, the first day first.
+func allKinds(t *testing.T, folder string) (list []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*"+packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		list = append(list, kindsIn(t, file)...)
+	}
+	return list
+}

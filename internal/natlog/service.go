@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,12 +53,13 @@ type Service struct {
 	sinks  []*sink
 	watch  *datapath.Watch // nil: nothing is logged
 	clock  clock
-	ending sync.WaitGroup // sinks that run, also those that are no more
+	ending sync.WaitGroup   // sinks that run, also those that are no more
+	has    map[string]*sink // by directory, who has its files, or had them last
 	rate   refusals
 }
 
 // New makes one that logs nothing.
-func New(o Options) *Service { return &Service{Options: o, now: time.Now} }
+func New(o Options) *Service { return &Service{Options: o, now: time.Now, has: map[string]*sink{}} }
 
 // Open begins the log of a start, before packets come.
 func (s *Service) Open(data Data, c settings.Log) lifecycle.Change {
@@ -90,12 +92,9 @@ func (s *Service) follow(c settings.Log) error {
 			}
 		}
 	}
-	if len(c.Sinks) == 0 && !first {
-		s.tell(before, Record{Kind: LogEnded, Adopted: true, Reason: "configuration"})
-	}
 	for _, old := range before {
 		if old != nil {
-			close(old.closing)
+			s.dismiss(old, c)
 		}
 	}
 	for i, o := range c.Sinks {
@@ -117,6 +116,15 @@ func (s *Service) follow(c settings.Log) error {
 	next := s.watch
 	s.mutex.Unlock()
 	return s.rewatch(watch, next)
+}
+
+// dismiss ends a sink that another configuration has no more. Where a successor has its directory, nothing is missed there.
+func (s *Service) dismiss(old *sink, c settings.Log) {
+	goesOn := old.Directory != "" && slices.ContainsFunc(c.Sinks, func(o settings.Sink) bool { return o.Directory == old.Directory })
+	if !goesOn {
+		s.tell([]*sink{old}, Record{Kind: LogEnded, Adopted: true, Reason: "configuration"})
+	}
+	close(old.closing)
 }
 
 // rewatch has the programs tell what is logged now: nothing, where nothing is.
@@ -162,12 +170,19 @@ func (s *Service) flow(e datapath.FlowEvent) Record {
 	return r
 }
 
-// launch runs a sink until it is closed, and drain longer.
+// launch runs a sink until it is closed, and drain longer. It begins when nobody else has its files open any more.
 func (s *Service) launch(k *sink) *sink {
 	ctx, cancel := context.WithCancel(context.Background())
 	out := s.outlet(k.Sink)
+	var before *sink
+	if k.Directory != "" {
+		before, s.has[k.Directory] = s.has[k.Directory], k
+	}
 	s.ending.Go(func() {
 		defer cancel()
+		if before != nil {
+			<-before.over
+		}
 		k.run(ctx, out)
 	})
 	go func() {
