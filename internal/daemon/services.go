@@ -59,7 +59,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "captures", Open: kernel.openCaptures, Prepare: kernel.prepareCaptures, Run: kernel.runCaptures},
 		{Name: "outbound addresses", Open: machine.openOutbound, Prepare: machine.prepareOutbound, Run: lifecycle.Endless(g.outbound.Run), Report: g.outbound.Report},
 		{Name: "diagnosis", Run: g.diagnosis.Run, Report: g.diagnosis.Report},
-		{Name: "attachment", Open: kernel.attach},
+		{Name: "attachment", Open: kernel.attach, Stop: g.plane.Detach},
 		{Name: "metrics", Prepare: machine.prepareMetrics},
 		{Name: "control socket", Run: g.runControl},
 		{Name: "view", Prepare: g.prepareView},

@@ -96,12 +96,29 @@ func (d *flowTable) end(really bool) <-chan struct{} {
 // StopWatches ends all watches, and leaves it to the programs to go on telling: for the next process.
 func (d *flowTable) StopWatches() {
 	d.hearing.Lock()
-	d.watches = nil
 	over := d.end(true)
 	d.hearing.Unlock()
 	if over != nil {
+		<-over // and what was taken out of the ring is heard
+	}
+	d.hearing.Lock()
+	d.watches = nil
+	d.hearing.Unlock()
+}
+
+// FinishWatches ends all watches when they have heard of all that the ring has. It is for when the programs tell no more.
+func (d *flowTable) FinishWatches() error {
+	d.hearing.Lock()
+	reader, over := d.reader, d.over
+	d.hearing.Unlock()
+	if reader != nil {
+		if err := reader.Flush(); err != nil {
+			return fmt.Errorf("read the last events: %w", err)
+		}
 		<-over
 	}
+	d.StopWatches()
+	return nil
 }
 
 // say tells the programs what is watched.
@@ -134,7 +151,7 @@ func (d *flowTable) follow(reader *ringbuf.Reader, over chan struct{}) {
 	looks := newLooker(reader)
 	follow(func() ([]byte, error) {
 		record, err := looks.read()
-		if errors.Is(err, ringbuf.ErrClosed) {
+		if errors.Is(err, ringbuf.ErrClosed) || errors.Is(err, ringbuf.ErrFlushed) {
 			err = os.ErrClosed
 		}
 		return record.RawSample, err

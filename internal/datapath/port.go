@@ -230,6 +230,14 @@ func (d *attachment) adopt(p *port) bool {
 	return true
 }
 
+// Detach has the programs of interfaces judge nothing more, and puts back the settings of the host that follow from them. Close
+// does the rest.
+func (d *attachment) Detach() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return errors.Join(d.restoreHost(), d.detach())
+}
+
 func (d *attachment) detach() error {
 	var errs []error
 	for _, p := range d.ports {

@@ -22,6 +22,8 @@ import (
 type Data interface {
 	Watch(*datapath.Watch) error
 	Unwatch(*datapath.Watch)
+	StopWatches()
+	FinishWatches() error
 	Mappings(visit func(datapath.Mapping)) error
 	FlowsUntold() (untold, known uint64, err error)
 	KnowUntold(uint64)
@@ -291,10 +293,13 @@ func (s *Service) sayUntold() {
 	}
 }
 
-// Stop ends the log. What the data plane goes on with when this process ends, the next one hears of.
+// Stop ends the log. Where the data plane goes on when this process ends, the next one hears of what it tells from now on;
+// otherwise it is detached already, and tells no more.
 func (s *Service) Stop() error {
 	if s.On() {
-		if !s.Keeps() {
+		if s.Keeps() {
+			s.data.StopWatches()
+		} else {
 			s.sayEnd()
 		}
 		s.sayUntold()
@@ -317,6 +322,9 @@ func (s *Service) Stop() error {
 
 // sayEnd ends all that stands: the data plane does.
 func (s *Service) sayEnd() {
+	if err := s.data.FinishWatches(); err != nil {
+		s.Log.Warn("last events not logged", "error", err)
+	}
 	err := s.standing(func(r Record) {
 		r.Kind-- // from stands to has ended
 		s.Tell(r)

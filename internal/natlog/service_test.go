@@ -30,6 +30,8 @@ func (p *plane) Watch(w *datapath.Watch) error {
 }
 
 func (p *plane) Unwatch(*datapath.Watch)                        {}
+func (p *plane) StopWatches()                                   { p.mutex.Lock(); p.watched = nil; p.mutex.Unlock() }
+func (p *plane) FinishWatches() error                           { return nil }
 func (p *plane) Mappings(func(datapath.Mapping)) error          { return nil }
 func (p *plane) FlowsUntold() (untold, known uint64, err error) { return 0, 0, nil }
 func (p *plane) KnowUntold(uint64)                              {}

@@ -95,6 +95,17 @@ func (p *Plane) Attach() lifecycle.Change {
 	}
 }
 
+// Detach ends what the programs do where a stop does not leave it in the kernel: what stands then can be read to the end.
+func (p *Plane) Detach() error {
+	if p.data == nil || !p.attached || p.Keeps() {
+		return nil
+	}
+	if err := p.data.Detach(); err != nil {
+		return fmt.Errorf("detach the data plane: %w", err)
+	}
+	return nil
+}
+
 // announce tells the log what runs, and how much memory it took.
 func (p *Plane) announce() {
 	usage, err := p.data.Usage()

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -99,6 +100,78 @@ func TestLogOutlivesTheDaemon(t *testing.T) {
 	}
 	if ended := strings.Count(logged(t, disk), `"kind":"mapping_ended"`); ended != 150 {
 		t.Errorf("the files have the end of %d mappings, want 150", ended)
+	}
+}
+
+// What begins while one process hands over to the next is in the log, or counted as lost; and what still begins when a
+// gateway stops for good has its end.
+func TestLogAcrossHandover(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 1, Servers: 1})
+	host, to := r.Hosts()[0], netip.AddrPortFrom(r.Servers[0].IP, 7777)
+	disk := filepath.Join(r.directory, "nat")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := r.start(with(r.configuration(), "limits: {host_sessions: 0, host_rate: 0}", fmt.Sprintf(`log: {sinks: [{name: disk, directory: %q}]}`, disk)))
+	const first, second, step, most = 2_000, 34_000, 10, 30_000
+	sends := func(from int) (end func() int) {
+		ends, over := make(chan struct{}), make(chan int)
+		go func() {
+			for sent := 0; sent < most; sent += step {
+				select {
+				case <-ends:
+					over <- sent
+					return
+				default:
+				}
+				r.sendsFrom(host, from+sent, step, to)
+			}
+			<-ends
+			over <- most
+		}()
+		return func() int { close(ends); return <-over }
+	}
+	end := sends(first)
+	if out, err := d.tell("handover"); err != nil {
+		t.Fatal(out)
+	}
+	sent := end()
+	eventually(t, 60*time.Second, "the log has what was told", func() bool { return d.number(`realmgate_log_queued{sink="disk"}`) == 0 })
+	const delivered = `realmgate_log_delivered_total{sink="disk"}`
+	before := d.number(delivered)
+	end = sends(second) // until there is no gateway
+	eventually(t, 60*time.Second, "some of these begin", func() bool { return d.number(delivered) > before+100 })
+	d.stop()
+	end()
+	text := logged(t, disk)
+	begun, ended, lost := map[string]bool{}, map[string]bool{}, 0
+	for line := range strings.Lines(text) {
+		var r struct {
+			Kind, Private string
+			Count         int
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		switch r.Kind {
+		case "mapping_begun":
+			begun[r.Private] = true
+		case "mapping_ended":
+			ended[r.Private] = true
+		case "lost":
+			lost += r.Count
+		}
+	}
+	missing := 0
+	for port := first; port < first+sent; port++ {
+		if !begun[netip.AddrPortFrom(host.IP, uint16(port)).String()] {
+			missing++
+		}
+	}
+	t.Logf("of %d mappings across the handover %d are not in the log, %d are counted as lost; in all %d began, and %d ended", sent, missing, lost, len(begun), len(ended))
+	if sent == 0 || missing > lost || lost == 0 && len(begun) != len(ended) {
+		t.Error("the log does not say all")
 	}
 }
 
