@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -130,29 +132,40 @@ var errIndex = errors.New("the index is damaged: move the files of this day away
 // part is a section as it is read.
 type part struct {
 	head
-	groups []byte
+	groups int64 // where these are in the index
 }
 
-// sections reads an index. What a crash has left of a last one is not among them; whole is how many octets the others have.
-func sections(index []byte) (all []part, whole int, err error) {
-	for len(index)-whole >= headLength {
+// sections reads the heads of an index. What a crash has left of a last one, or zeros in its place, is not among them; whole is how
+// many octets the others have.
+func sections(index io.ReaderAt, size int64) (all []part, whole int64, err error) {
+	raw := make([]byte, headLength)
+	for size-whole >= int64(headLength) {
+		if _, err := index.ReadAt(raw, whole); err != nil {
+			return nil, 0, fmt.Errorf("read the log's index: %w", err)
+		}
 		var h head
-		_, _ = binary.Decode(index[whole:], binary.LittleEndian, &h) // it is long enough
+		_, _ = binary.Decode(raw, binary.LittleEndian, &h) // it is long enough
+		if h == (head{}) {
+			break
+		}
 		if h.Magic != magic || int(h.Length) < headLength {
 			return all, whole, errIndex
 		}
-		if whole+int(h.Length) > len(index) {
+		if whole+int64(h.Length) > size {
 			break
 		}
-		all = append(all, part{h, index[whole+headLength : whole+int(h.Length)]})
-		whole += int(h.Length)
+		all = append(all, part{h, whole + int64(headLength)})
+		whole += int64(h.Length)
 	}
 	return all, whole, nil
 }
 
+// groups are the endpoints of a section, as they are written.
+type groups []byte
+
 // has reports whether there are lines of an endpoint.
-func (p *part) has(k key) bool {
-	for rest := p.groups; len(rest) >= groupHead; {
+func (g groups) has(k key) bool {
+	for rest := g; len(rest) >= groupHead; {
 		n := int(rest[5]) | int(rest[6])<<8 | int(rest[7])<<16
 		if groupHead+2*n > len(rest) {
 			return false
@@ -176,8 +189,8 @@ func (p *part) has(k key) bool {
 	return false
 }
 
-// find calls visit for the records among lines that are of one of some endpoints, in their order.
-func find(lines []byte, wanted []key, visit func(key, Record)) error {
+// find calls visit for the records among lines that are of one of some endpoints, of each in their order, with their places.
+func find(lines []byte, wanted []key, visit func(k key, r Record, place int)) error {
 	for _, k := range wanted {
 		text := []byte(`"external":"` + k.endpoint().String() + `"`)
 		for at := 0; ; {
@@ -196,7 +209,7 @@ func find(lines []byte, wanted []key, visit func(key, Record)) error {
 				return err
 			}
 			if its, ok := r.key(); ok && its == k {
-				visit(k, r)
+				visit(k, r, begin)
 			}
 			at = end
 		}

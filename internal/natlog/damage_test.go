@@ -35,3 +35,25 @@ func TestDamagedLogIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Files that somebody cuts off while they are read have an error for an answer.
+func TestLogCutOffWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t)
+	w.put(mapping(MappingBegun, 1, 40000))
+	w.pass(time.Minute)
+	w.put()
+	d, err := w.openDay("2026-11-30")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if err := os.Truncate(w.name("2026-11-30", indexed), 0); err != nil {
+		t.Fatal(err)
+	}
+	q := query{outside, 40000, model.UDP, w.at}
+	s := &search{keys: keysOf(q), at: milli(q.at), best: map[key]word{}}
+	if done, err := s.day(d); err == nil {
+		t.Errorf("it is read to its end: %v, %v", done, s.best)
+	}
+}

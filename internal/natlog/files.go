@@ -122,7 +122,7 @@ func (f *folder) stand() error {
 	if m.First == 0 {
 		m.First = m.Began
 	}
-	return f.write()
+	return f.commit() // the lines of a minute that runs do not say when that was over
 }
 
 // write adds the lines to the file of the minute that are not in it.
@@ -224,11 +224,11 @@ func (f *folder) repair(day string) (err error) {
 		opened = append(opened, file)
 	}
 	f.data, f.index, f.open = opened[0], opened[1], opened[2]
-	index, err := io.ReadAll(f.index)
+	size, err := f.index.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("read the log's index: %w", err)
 	}
-	all, whole, err := sections(index)
+	all, whole, err := sections(f.index, size)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.index.Name(), err)
 	}
@@ -238,7 +238,7 @@ func (f *folder) repair(day string) (err error) {
 		last = p.head
 		f.placed = int64(p.At) + int64(p.Frame)
 	}
-	if err := errors.Join(f.index.Truncate(int64(whole)), f.data.Truncate(f.placed)); err != nil {
+	if err := errors.Join(f.index.Truncate(whole), f.data.Truncate(f.placed)); err != nil {
 		return fmt.Errorf("repair the log: %w", err)
 	}
 	lines, err := io.ReadAll(f.open)

@@ -183,13 +183,14 @@ func TestFilesOutliveACrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			next := again(t, w.path, w.at.Add(time.Minute))
+			next.stood = []Record{mapping(MappingStands, 1, 40000), mapping(MappingStands, 2, 40001)}
 			next.put(Record{Kind: LogBegun, Adopted: true}, mapping(MappingEnded, 1, 40000))
 			next.says(40000, noon, "host1.example until "+next.at.Format("15:04:05"))
 			next.says(40001, next.at, "host2.example")
 			if err := next.close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(kindsIn(t, next.name("2026-11-30", packed)), " "); got != "mapping_begun mapping_begun log_begun mapping_ended" {
+			if got := strings.Join(kindsIn(t, next.name("2026-11-30", packed)), " "); got != "mapping_begun mapping_begun mapping_stands mapping_stands log_begun mapping_ended" {
 				t.Errorf("the file has %s", got)
 			}
 		})

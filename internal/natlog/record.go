@@ -74,3 +74,6 @@ func (r *Record) key() (key, bool) {
 
 // begins reports whether somebody has the endpoint from then on.
 func (k Kind) begins() bool { return k <= AddressStands && k != MappingEnded && k != AddressReturned }
+
+// stands reports whether somebody has had the endpoint since before that.
+func (k Kind) stands() bool { return k == MappingStands || k == AddressStands }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -56,15 +55,15 @@ func keysOf(q query) []key {
 
 // day is the files of one, open to be read.
 type day struct {
-	parts []part
-	index []byte // mapped into memory
-	data  *os.File
-	open  *block // the minute that runs, or that a crash has left; nil: there is none
+	name        string
+	parts       []part
+	index, data *os.File
+	open        *block // the minute that runs, or that a crash has left, behind all parts; nil: there is none
 }
 
 // openDay opens them. What is not there is not looked at.
 func (f *folder) openDay(name string) (_ *day, err error) {
-	d := &day{}
+	d := &day{name: name}
 	defer func() {
 		if err != nil {
 			d.close()
@@ -80,38 +79,48 @@ func (f *folder) openDay(name string) (_ *day, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	index, err := os.Open(f.name(name, indexed))
-	if err != nil {
+	if d.index, err = os.Open(f.name(name, indexed)); err != nil {
 		return nil, err
 	}
-	defer func() { _ = index.Close() }()
 	if d.data, err = os.Open(f.name(name, packed)); err != nil {
 		return nil, err
 	}
-	info, err := index.Stat()
-	if err != nil || info.Size() == 0 {
-		return d, err
+	info, err := d.index.Stat()
+	if err != nil {
+		return nil, err
 	}
-	if d.index, err = unix.Mmap(int(index.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED); err != nil {
-		return nil, fmt.Errorf("map the log's index into memory: %w", err)
-	}
-	if d.parts, _, err = sections(d.index); err != nil {
-		return nil, fmt.Errorf("%s: %w", index.Name(), err)
+	if d.parts, _, err = sections(d.index, info.Size()); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.index.Name(), err)
 	}
 	return d, nil
 }
 
 func (d *day) close() {
 	if d.index != nil {
-		_ = unix.Munmap(d.index)
+		_ = d.index.Close()
 	}
 	if d.data != nil {
 		_ = d.data.Close()
 	}
 }
 
+// among are the endpoints of which there are lines in a part.
+func (d *day) among(p *part, keys []key) ([]key, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	g := make(groups, int(p.Length)-headLength)
+	if _, err := d.index.ReadAt(g, p.groups); err != nil {
+		return nil, fmt.Errorf("read the log's index: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return !g.has(k) }), nil
+}
+
 // lines are those of a part.
 func (d *day) lines(p *part, unpack *zstd.Decoder) ([]byte, error) {
+	if p.Frame > 2*mostBlock || p.Lines > 2*mostBlock { // nobody writes that
+		return nil, errIndex
+	}
 	frame := make([]byte, p.Frame)
 	if _, err := d.data.ReadAt(frame, int64(p.At)); err != nil {
 		return nil, fmt.Errorf("read the log: %w", err)
@@ -123,16 +132,27 @@ func (d *day) lines(p *part, unpack *zstd.Decoder) ([]byte, error) {
 	return lines, nil
 }
 
-// search goes backwards from a time until it knows who had each endpoint then.
+// search goes backwards from a time until it knows who had each endpoint then. Of what had happened by then the last in the files
+// is the last word: their order is that of what happened, also where the clock was set back.
 type search struct {
 	keys   []key
 	at     int64
-	best   map[key]Record
+	best   map[key]word
 	floor  int64 // what is older says nothing more
 	fresh  int64 // nothing of before stands
+	stood  []marks
+	blind  int64 // when it was known what stands, of which something was found; 0: it was before
 	gaps   []marks
 	first  int64
 	unpack *zstd.Decoder
+}
+
+// word is the last that is said of an endpoint, and where.
+type word struct {
+	Record
+	day         string
+	part, place int
+	fresh       int64 // of what stands behind it, or beside
 }
 
 // look looks at the files of days, the last first, and says of what it has found until when that was so.
@@ -142,7 +162,7 @@ func (f *folder) look(q query) (found, error) {
 		return found{}, err
 	}
 	defer unpack.Close()
-	s := &search{keys: keysOf(q), at: milli(q.at), best: map[key]Record{}, unpack: unpack}
+	s := &search{keys: keysOf(q), at: milli(q.at), best: map[key]word{}, unpack: unpack}
 	days, err := f.days(indexed)
 	if err != nil {
 		return found{}, err
@@ -178,7 +198,7 @@ func (s *search) day(d *day) (bool, error) {
 	if d.open != nil {
 		s.first = d.open.marks.First
 		s.note(d.open.marks)
-		if err := s.read(d.open.lines, s.keys); err != nil {
+		if err := s.read(d, len(d.parts), d.open.lines, s.unknown()); err != nil {
 			return false, err
 		}
 	}
@@ -192,38 +212,36 @@ func (s *search) day(d *day) (bool, error) {
 			return true, nil
 		}
 		s.note(p.Marks)
-		wanted := slices.DeleteFunc(slices.Clone(s.keys), func(k key) bool {
-			best, known := s.best[k]
-			return known && milli(best.Time) > p.Marks.Last || !p.has(k)
-		})
+		wanted, err := d.among(p, s.unknown())
+		if err != nil {
+			return false, err
+		}
 		if len(wanted) == 0 {
 			continue
 		}
 		lines, err := d.lines(p, s.unpack)
 		if err == nil {
-			err = s.read(lines, wanted)
+			err = s.read(d, i, lines, wanted)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	return s.known(), nil
+	return len(s.unknown()) == 0 || s.floor > 0 && s.first < s.floor, nil
 }
 
-// known reports whether earlier files can say nothing: each endpoint has its last word, or what stood was written down.
-func (s *search) known() bool {
-	if s.floor > 0 && s.first < s.floor {
-		return true
-	}
-	for _, k := range s.keys {
-		if best, ok := s.best[k]; !ok || milli(best.Time) >= s.first {
-			return false
-		}
-	}
-	return true
+// unknown are the endpoints that have no last word yet.
+func (s *search) unknown() []key {
+	return slices.DeleteFunc(slices.Clone(s.keys), func(k key) bool {
+		_, known := s.best[k]
+		return known
+	})
 }
 
 func (s *search) note(m marks) {
+	if m.Over > 0 {
+		s.stood = append(s.stood, m)
+	}
 	if m.Over > 0 && m.Over <= s.at {
 		s.floor = max(s.floor, m.Began)
 	}
@@ -236,41 +254,64 @@ func (s *search) note(m marks) {
 }
 
 // read takes the last word of each endpoint among lines.
-func (s *search) read(lines []byte, wanted []key) error {
-	return find(lines, wanted, func(k key, r Record) {
-		at := milli(r.Time)
-		if best, known := s.best[k]; at <= s.at && (!known || !r.Time.Before(best.Time)) {
-			s.best[k] = r
+func (s *search) read(d *day, part int, lines []byte, wanted []key) error {
+	return find(lines, wanted, func(k key, r Record, place int) {
+		if milli(r.Time) <= s.at && (!r.Kind.stands() || s.certain(milli(r.Time))) {
+			s.best[k] = word{r, d.name, part, place, s.fresh}
 		}
 	})
 }
 
-// ends looks for when those in the files of a day ended who have an endpoint.
+// certain reports whether what stood at a time did so at the time that is asked about, too: all that stands was written down
+// by then. While that went on it may have begun. What a crash has ended was never written down whole.
+func (s *search) certain(at int64) bool {
+	for _, m := range s.stood {
+		if m.Began <= at && at <= m.Over {
+			if m.Over > s.at {
+				s.blind = max(s.blind, m.Over)
+			}
+			return m.Over <= s.at
+		}
+	}
+	return false
+}
+
+// ends looks for when those who have an endpoint by the files of a day ended.
 func (s *search) ends(d *day, until map[key]time.Time) error {
 	for k, best := range s.best {
-		if _, known := until[k]; known || !best.Kind.begins() {
+		if best.day != d.name || !best.Kind.begins() {
 			continue
 		}
-		visit := func(_ key, r Record) {
-			if _, known := until[k]; !known && milli(r.Time) > s.at && r.Kind != MappingStands && r.Kind != AddressStands {
-				until[k] = r.Time
+		visit := func(part int) func(key, Record, int) {
+			return func(_ key, r Record, place int) {
+				behind := part > best.part || place > best.place
+				if _, known := until[k]; !known && behind && milli(r.Time) > s.at && !r.Kind.stands() {
+					until[k] = r.Time
+				}
 			}
 		}
-		for i := range d.parts {
+		for i := best.part; i < len(d.parts); i++ {
 			p := &d.parts[i]
-			if _, known := until[k]; known || p.Marks.Last < s.at || !p.has(k) {
+			if _, known := until[k]; known || p.Marks.Last < s.at {
+				continue
+			}
+			wanted, err := d.among(p, []key{k})
+			if err != nil {
+				return err
+			}
+			if len(wanted) == 0 {
 				continue
 			}
 			lines, err := d.lines(p, s.unpack)
 			if err == nil {
-				err = find(lines, []key{k}, visit)
+				err = find(lines, wanted, visit(i))
 			}
 			if err != nil {
 				return err
 			}
 		}
 		if d.open != nil {
-			if err := find(d.open.lines, []key{k}, visit); err != nil {
+			if err := find(d.open.lines, []key{k}, visit(len(d.parts))); err != nil {
 				return err
 			}
 		}
@@ -280,13 +321,16 @@ func (s *search) ends(d *day, until map[key]time.Time) error {
 
 func (s *search) says(until map[key]time.Time) found {
 	said := found{first: time.UnixMilli(s.first).UTC()}
+	if s.blind > 0 && s.floor == 0 && len(s.unknown()) > 0 {
+		said.first = time.UnixMilli(s.blind).UTC()
+	}
 	since := s.floor
 	for _, k := range s.keys {
 		best, known := s.best[k]
-		if !known || !best.Kind.begins() || milli(best.Time) < s.fresh {
+		if !known || !best.Kind.begins() || milli(best.Time) < best.fresh {
 			continue
 		}
-		said.users = append(said.users, user{best, until[k]})
+		said.users = append(said.users, user{best.Record, until[k]})
 		since = milli(best.Time)
 	}
 	for _, m := range s.gaps {

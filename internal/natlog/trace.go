@@ -42,7 +42,7 @@ func (u user) answer() api.TraceUser {
 	}
 	return api.TraceUser{
 		Protocol: r.Protocol, External: r.External, Private: r.Private, Host: r.Host, Name: r.Name, By: by,
-		Since: r.Time.UTC(), Earlier: r.Kind == MappingStands || r.Kind == AddressStands, Until: utc(u.until), Synchronised: r.Synchronised,
+		Since: r.Time.UTC(), Earlier: r.Kind.stands(), Until: utc(u.until), Synchronised: r.Synchronised,
 	}
 }
 
