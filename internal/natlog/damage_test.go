@@ -2,8 +2,12 @@ package natlog
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -55,5 +59,45 @@ func TestLogCutOffWhileItIsRead(t *testing.T) {
 	s := &search{keys: keysOf(q), at: milli(q.at), best: map[key]word{}}
 	if done, err := s.day(d); err == nil {
 		t.Errorf("it is read to its end: %v, %v", done, s.best)
+	}
+}
+
+// Files of a day that are damaged are put aside, today's and those that a crash has left, and the log goes on. They go after as
+// many days as others.
+func TestDamagedDayIsPutAside(t *testing.T) {
+	t.Parallel()
+	for name, later := range map[string]time.Duration{"today": time.Minute, "left": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWriter(t)
+			w.put(mapping(MappingBegun, 1, 40000))
+			if err := extend(w.name("2026-11-30", indexed), strings.Repeat("damaged", 100)); err != nil {
+				t.Fatal(err)
+			}
+			next := again(t, w.path, w.at.Add(later))
+			next.put(Record{Kind: LogBegun, Adopted: true}, mapping(MappingBegun, 2, 40001))
+			next.says(40001, next.at, "host2.example")
+			if damaged, _ := filepath.Glob(w.path + "/nat-2026-11-30.*" + aside + "*"); len(damaged) != 3 {
+				t.Errorf("put aside are %v", damaged)
+			}
+			next.pass(96 * time.Hour)
+			next.put()
+			if damaged, _ := filepath.Glob(w.path + "/*" + aside + "*"); len(damaged) != 0 {
+				t.Errorf("after the days that it is kept there are %v", damaged)
+			}
+		})
+	}
+}
+
+// Files have their mode where the process makes none for a group, as systemd starts it.
+func TestFilesAreForTheGroup(t *testing.T) { //nolint:paralleltest // the umask is the process'
+	mask := unix.Umask(0o077)
+	defer unix.Umask(mask)
+	w := newWriter(t)
+	w.put(mapping(MappingBegun, 1, 40000))
+	for _, kind := range []string{packed, indexed, running} {
+		if info, err := os.Stat(w.name("2026-11-30", kind)); err != nil || info.Mode() != fileMode {
+			t.Errorf("%s: %v, %v", kind, info, err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ const (
 	running  = ".jsonl"     // the lines of the minute that runs
 	packed   = ".jsonl.zst" // all others of the day, frame behind frame
 	indexed  = ".index"
+	aside    = ".damaged-" // behind the name of a file that was, and before when that was
 	fileMode = 0o640
 )
 
@@ -30,6 +32,7 @@ type folder struct {
 	path string
 	keep time.Duration
 	now  func() time.Time
+	log  *slog.Logger
 	// standing visits what stands.
 	standing func(visit func(Record)) error
 
@@ -43,9 +46,9 @@ type folder struct {
 	pack   *zstd.Encoder
 }
 
-func newFolder(path string, keep time.Duration, now func() time.Time, standing func(func(Record)) error) *folder {
+func newFolder(path string, keep time.Duration, now func() time.Time, log *slog.Logger, standing func(func(Record)) error) *folder {
 	pack, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)) // fails for wrong options alone
-	return &folder{path: path, keep: keep, now: now, standing: standing, block: newBlock(), pack: pack}
+	return &folder{path: path, keep: keep, now: now, log: log, standing: standing, block: newBlock(), pack: pack}
 }
 
 func (f *folder) name(day, kind string) string { return filepath.Join(f.path, before+day+kind) }
@@ -186,11 +189,27 @@ func (f *folder) begin(day string) error {
 		if d == day {
 			continue
 		}
-		if err := f.repair(d); err != nil { // a crash has left it
+		if err := f.take(d); err != nil { // a crash has left it
 			return err
 		}
 		if err := f.end(); err != nil {
 			return err
+		}
+	}
+	return f.take(day)
+}
+
+// take opens the files of a day. Damaged ones it puts aside, and begins new ones.
+func (f *folder) take(day string) error {
+	err := f.repair(day)
+	if !errors.Is(err, errIndex) {
+		return err
+	}
+	suffix := aside + f.now().UTC().Format("20060102T150405")
+	f.log.Warn("damaged log put aside", "day", day, "suffix", suffix, "error", err)
+	for _, kind := range []string{packed, indexed, running} {
+		if err := os.Rename(f.name(day, kind), f.name(day, kind)+suffix); err != nil {
+			return fmt.Errorf("put a damaged log aside: %w", err)
 		}
 	}
 	return f.repair(day)
@@ -214,7 +233,7 @@ func (f *folder) repair(day string) (err error) {
 		}
 	}()
 	for _, kind := range []string{packed, indexed, running} {
-		file, err := os.OpenFile(f.name(day, kind), os.O_RDWR|os.O_CREATE, fileMode)
+		file, err := open(f.name(day, kind))
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: make the directory", err)
 		}
@@ -258,6 +277,21 @@ func (f *folder) repair(day string) (err error) {
 	return f.commit()
 }
 
+// open opens a file, or makes it: for those that fileMode says, whatever the umask is.
+func open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode); err != nil {
+		return nil, err
+	}
+	if err := file.Chmod(fileMode); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // days are those of which there are files of a kind, the first first.
 func (f *folder) days(kind string) ([]string, error) {
 	found, err := filepath.Glob(f.name("*", kind))
@@ -280,6 +314,13 @@ func (f *folder) expire(now time.Time) error {
 	for _, day := range days {
 		if day < oldest {
 			err = errors.Join(err, os.Remove(f.name(day, packed)), os.Remove(f.name(day, indexed)))
+		}
+	}
+	damaged, failed := filepath.Glob(f.name("*", aside) + "*")
+	err = errors.Join(err, failed)
+	for _, path := range damaged {
+		if strings.TrimPrefix(filepath.Base(path), before) < oldest {
+			err = errors.Join(err, os.Remove(path))
 		}
 	}
 	if err != nil {

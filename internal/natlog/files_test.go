@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func newWriter(t testing.TB) *writer {
 // again is another process' folder.
 func again(t testing.TB, path string, at time.Time) *writer {
 	w := &writer{t: t, at: at}
-	w.folder = newFolder(path, 48*time.Hour, func() time.Time { return w.at }, func(visit func(Record)) error {
+	w.folder = newFolder(path, 48*time.Hour, func() time.Time { return w.at }, slog.New(slog.DiscardHandler), func(visit func(Record)) error {
 		for _, r := range w.stood {
 			r.Time = w.at
 			visit(r)
@@ -162,6 +163,9 @@ func TestFilesOutliveACrash(t *testing.T) {
 		"frame": func(w *writer, _ []byte) error { return extend(w.name("2026-11-30", packed), "half of a frame") },
 		"section": func(w *writer, _ []byte) error {
 			return extend(w.name("2026-11-30", indexed), string(newBlock().section(9, 9)[:40]))
+		},
+		"zeros": func(w *writer, _ []byte) error { // of a power cut: the length was written, and what it is of not
+			return extend(w.name("2026-11-30", indexed), string(make([]byte, 4096)))
 		},
 		"again": func(w *writer, lines []byte) error {
 			w.pass(time.Minute)

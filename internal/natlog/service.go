@@ -205,7 +205,7 @@ func (s *Service) outlet(o settings.Sink) outlet {
 	case o.IPFIX != (settings.Collector{}):
 		return newIPFIX(o, s.now)
 	}
-	return newFolder(o.Directory, o.Keep, s.now, s.standing)
+	return newFolder(o.Directory, o.Keep, s.now, s.Log, s.standing)
 }
 
 // standing visits what stands, for the beginning of a file.
