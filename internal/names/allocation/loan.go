@@ -34,8 +34,14 @@ func (st *state) tellAnswer(step model.LoanStep, r *pool.Reservation, client net
 	}
 }
 
-// Lent visits each port of the pool's addresses that leads to a host.
+// Lent visits each port of the pool's addresses that leads to a host. The pool goes on meanwhile: who visits may wait for a disk.
 func (a *Allocator) Lent(visit func(model.Loan)) {
+	for _, l := range lentOf(a) {
+		visit(l)
+	}
+}
+
+func lentOf(a *Allocator) (all []model.Loan) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for b := range a.pool.Bindings() {
@@ -43,7 +49,8 @@ func (a *Allocator) Lent(visit func(model.Loan)) {
 			continue
 		}
 		for _, p := range b.Service.Ports {
-			visit(loanOf(model.Lent, &b, p))
+			all = append(all, loanOf(model.Lent, &b, p))
 		}
 	}
+	return all
 }
