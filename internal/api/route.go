@@ -52,7 +52,7 @@ func Routes() []Route {
 		get("/v1/caller", Read, "Who asks, and with which role.", Asking{}, handler.caller),
 		get("/v1/explain", Operate, "What would decide about a new flow; it changes nothing.", Explanation{}, handler.explain, explainParameters()...),
 
-		get("/v1/trace", Operate, "Who had an endpoint outside at a time, as the NAT log has it.", Traced{}, handler.trace, traceParameters()...),
+		get("/v1/trace", Operate, "Who had an endpoint outside at a time, as the NAT log has it. Refused for an outbound address and a protocol without ports.", Traced{}, handler.trace, traceParameters()...),
 
 		rows("/v1/sessions", "The sessions through the gateway.", Session{}, handler.sessions, filterParameters()...),
 		get("/v1/sessions/summary", Read, "How many sessions there are of each kind, the largest first.", Summary{}, handler.summary,

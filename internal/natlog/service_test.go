@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/natlog/settings"
@@ -100,5 +101,30 @@ func TestSinkThatGoesIsTold(t *testing.T) {
 		if got := strings.Join(allKinds(t, folder), " "); got != want {
 			t.Errorf("the files have %q, want %q", got, want)
 		}
+	}
+}
+
+// Of a protocol without ports the log has no mappings: nobody is no answer, but an address that is lent whole has a host.
+func TestTraceOfProtocolsWithoutPorts(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := newService(t, &plane{}, settings.Log{Sinks: []settings.Sink{directory(folder, 2)}})
+	whole := mapping(AddressLent, 2, 0)
+	whole.Protocol = model.AnyProtocol
+	s.Tell(whole)
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	const gre = 47
+	now := time.Now()
+	traced, err := s.Trace(t.Context(), api.TraceRequest{Address: outside, Protocol: gre, At: now})
+	if err != nil || len(traced.Users) != 1 || traced.Users[0].Host != "host2.example" {
+		t.Errorf("of an address that is lent whole: %+v, %v", traced, err)
+	}
+	if traced, err := s.Trace(t.Context(), api.TraceRequest{Address: outside.Next(), Protocol: gre, At: now}); err == nil {
+		t.Errorf("of an outbound address: %+v", traced)
+	}
+	if traced, err := s.Trace(t.Context(), api.TraceRequest{Address: outside.Next(), Port: 1, Protocol: model.UDP, At: now}); err != nil || len(traced.Users) > 0 {
+		t.Errorf("of a port that nobody had: %+v, %v", traced, err)
 	}
 }

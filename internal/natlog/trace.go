@@ -2,10 +2,12 @@ package natlog
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/natlog/settings"
 )
 
@@ -23,8 +25,15 @@ func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, erro
 	if err != nil {
 		return api.Traced{}, err
 	}
+	if len(said.users) == 0 && !mapped[r.Protocol] {
+		err := fmt.Errorf("nobody knows: outbound addresses have no mappings of %s, and the log has none", r.Protocol)
+		return api.Traced{}, api.WithRemedy(err, "ask about tcp, udp or icmp")
+	}
 	return said.answer(), nil
 }
+
+// mapped are the protocols of which an outbound address has mappings. What others use of it is in no line.
+var mapped = map[model.Protocol]bool{model.AnyProtocol: true, model.TCP: true, model.UDP: true, model.ICMP: true}
 
 func (f found) answer() api.Traced {
 	traced := api.Traced{Users: []api.TraceUser{}, Begins: f.first, Lost: f.lost, Gap: f.gap}
