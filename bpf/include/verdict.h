@@ -25,7 +25,10 @@ static __always_inline struct budget *budget_get(void)
 	return budget;
 }
 
-/* An event of a dropped packet with what every hook knows of it; null where there is none for now, and that is counted. */
+/*
+ * An event of a dropped packet with what every hook knows of it; null where there is none for now, and that is counted. Half
+ * of the ring is of flows alone: while nobody reads, samples take none of the room that is kept for what may not be lost.
+ */
 static __always_inline struct drop_event *drop_begin(enum reason reason, enum side side)
 {
 	struct budget *budget = budget_get();
@@ -33,7 +36,7 @@ static __always_inline struct drop_event *drop_begin(enum reason reason, enum si
 
 	if (!budget)
 		return 0;
-	if (budget->drops < DROP_SAMPLES_PER_TICK)
+	if (budget->drops < DROP_SAMPLES_PER_TICK && bpf_ringbuf_query(&flow_events, BPF_RB_AVAIL_DATA) < FLOW_RING / 2)
 		event = bpf_ringbuf_reserve(&flow_events, sizeof(*event), 0);
 	if (!event) {
 		budget->missed++;

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/test/dataplane"
@@ -157,4 +159,67 @@ func (g *gateway) untold() uint64 {
 	n, _, err := g.data.FlowsUntold()
 	check(g.t, err)
 	return n
+}
+
+// While nobody reads, half of the ring is of flows alone: samples of drops take none of that, and are counted as missed.
+func TestDropsLeaveRoomForFlows(t *testing.T) {
+	t.Parallel()
+	const half, each, dropped = 1 << 20 / 48, 1000, 5
+	g := newGateway(t)
+	var mappings, drops atomic.Uint64
+	all := make(chan bool)
+	begun := uint64(0)
+	watch := func() {
+		g.watch(&datapath.Watch{
+			Mapping: func(datapath.FlowEvent) {
+				if mappings.Add(1) == 2*begun {
+					close(all)
+				}
+			},
+			Drop: func(datapath.DropEvent) { drops.Add(1) },
+		})
+	}
+	watch()
+	g.data.StopWatches() // as a daemon does that leaves the data plane at work
+	for ; 2*begun <= half; begun += each {
+		for n := range uint16(each) {
+			g.put(tcp(endpoint(hostA, 2000+n), web, packets.SYN))
+		}
+		g.in(func() error { _, err := g.data.EndAll(); return err })
+	}
+	drop := func(n int) { // on one CPU, as each counts for itself
+		g.in(func() error {
+			var one unix.CPUSet
+			one.Set(0)
+			err := unix.SchedSetaffinity(0, &one) // of this thread, which ends with the function
+			for range n {
+				if err == nil {
+					_, _, err = g.inject(true, g.public, addressed(udp(endpoint(remote, 40000), endpoint(pool1, 80))).Bytes())
+				}
+			}
+			return err
+		})
+	}
+	drop(dropped)
+	watch()
+	select {
+	case <-all:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("of %d beginnings and ends %d are told", 2*begun, mappings.Load())
+	}
+	if n := drops.Load(); n > 0 {
+		t.Errorf("%d drops took room of flows", n)
+	}
+	g.data.StopWatches()
+	samples, unwatch := g.watchDrops(16)
+	defer unwatch()
+	drop(1)
+	select {
+	case next := <-samples:
+		if next.Missed != dropped {
+			t.Errorf("%d drops are said to be missed, %d were", next.Missed, dropped)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a drop behind them is not told")
+	}
 }
