@@ -3,13 +3,20 @@ package page
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
 )
 
-const mostForm = 4096 // octets
+const (
+	mostForm = 4096             // octets
+	formTime = 10 * time.Second // for a form to arrive: strangers send them
+)
 
-var errLink = errors.New("this link has been used, or is older than a minute")
+var (
+	errLink = errors.New("this link has been used, or is older than a minute")
+	errForm = errors.New("the form did not come whole: try again")
+)
 
 // Link is a path that lets a caller in, once, within a minute.
 func (s *Site) Link(c api.Caller) string { return "/enter?key=" + s.links.make(c) }
@@ -31,6 +38,13 @@ func (v *view) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	read := http.NewResponseController(w)
+	_ = read.SetReadDeadline(time.Now().Add(formTime)) // a recorder in a test has none
+	if err := r.ParseForm(); err != nil {              // the deadline stays: what else is on its way is not waited for
+		v.ask(w, r, http.StatusBadRequest, errForm)
+		return
+	}
+	_ = read.SetReadDeadline(time.Time{})
 	asks := r.Clone(r.Context())
 	asks.Header.Set("Authorization", "Bearer "+r.PostFormValue("token"))
 	c, err := v.who(asks)
