@@ -23,7 +23,7 @@ const (
 
 // questionLog hands what was answered to who listens. Without a listener that is a look at a flag, and nobody who asks ever waits.
 type questionLog struct {
-	listens *atomic.Bool
+	listens *atomic.Int32 // how many do: one may begin before another has ended
 	answers chan heard
 	claims  chan api.Claim
 	more    *atomic.Uint64 // that found no room
@@ -37,12 +37,12 @@ type heard struct {
 }
 
 func newQuestionLog() questionLog {
-	return questionLog{new(atomic.Bool), make(chan heard, mostWaiting), make(chan api.Claim, mostWaiting), new(atomic.Uint64)}
+	return questionLog{new(atomic.Int32), make(chan heard, mostWaiting), make(chan api.Claim, mostWaiting), new(atomic.Uint64)}
 }
 
 // hear takes an answer, if there is room for it.
 func (l *questionLog) hear(side string, a nameserver.Answered) {
-	if !l.listens.Load() {
+	if l.listens.Load() == 0 {
 		return
 	}
 	if len(l.answers) == cap(l.answers) {
@@ -59,7 +59,7 @@ func (l *questionLog) hear(side string, a nameserver.Answered) {
 
 // Claimed hears that a client came by an answer.
 func (s *Service) Claimed(name string, asker netip.Addr, after time.Duration) {
-	if !s.questions.listens.Load() {
+	if s.questions.listens.Load() == 0 {
 		return
 	}
 	select {
@@ -70,8 +70,8 @@ func (s *Service) Claimed(name string, asker netip.Addr, after time.Duration) {
 
 // TellNames tells what is asked, and what came of it, until ctx ends. It is a source of a stream, which runs once.
 func (s *Service) TellNames(ctx context.Context, tell func(any)) error {
-	s.questions.listens.Store(true)
-	defer s.questions.listens.Store(false)
+	s.questions.listens.Add(1)
+	defer s.questions.listens.Add(-1)
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()
 	for {

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/miekg/dns"
@@ -43,7 +45,7 @@ func TestQuestionLog(t *testing.T) {
 	if got := s.questions.take(); len(got.Questions)+len(got.Claims) != 0 || got.More != 0 {
 		t.Errorf("nobody listens, and there is %+v", got)
 	}
-	s.questions.listens.Store(true)
+	s.questions.listens.Add(1)
 	reused := answer(t, "a.example.", dns.RcodeSuccess)
 	hear(reused)
 	clear(reused.Message) // as the server does with its buffers
@@ -62,11 +64,40 @@ func TestQuestionLog(t *testing.T) {
 	}
 }
 
+// One who begins to listen before another has ended goes on to hear.
+func TestQuestionLogChangesHands(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Service{questions: newQuestionLog()}
+		told := make(chan any, 1)
+		begin := func() (end func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan bool)
+			go func() { _ = s.TellNames(ctx, func(value any) { told <- value }); over <- true }()
+			synctest.Wait()
+			return func() { cancel(); <-over }
+		}
+		first := begin()
+		second := begin()
+		first()
+		s.hears(public)(answer(t, "a.example.", dns.RcodeSuccess))
+		select {
+		case <-told:
+		case <-time.After(time.Minute):
+			t.Error("the second is deaf")
+		}
+		second()
+		if n := s.questions.listens.Load(); n != 0 {
+			t.Errorf("%d listen still", n)
+		}
+	})
+}
+
 // A flood takes a bounded room, and is counted.
 func TestQuestionLogInAFlood(t *testing.T) {
 	t.Parallel()
 	s := &Service{questions: newQuestionLog()}
-	s.questions.listens.Store(true)
+	s.questions.listens.Add(1)
 	hear, flood := s.hears(private), answer(t, "a.example.", dns.RcodeSuccess)
 	for range 10000 {
 		hear(flood)
