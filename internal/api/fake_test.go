@@ -225,7 +225,7 @@ func (g *fakeGateway) RevokeToken(r TokenName) (Token, error) {
 	return Token{Name: r.Name, Role: Read}, g.err
 }
 
-func (g *fakeGateway) Listen(topics []string, last string) (Listener, error) {
+func (g *fakeGateway) Listen(_ Caller, topics []string, last string) (Listener, error) {
 	g.listened = append(topics, last)
 	return &fakeListener{told: g.told}, g.err
 }

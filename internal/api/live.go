@@ -21,8 +21,8 @@ const commentEvery = 15 * time.Second
 
 // StreamCommands are those about what happens.
 type StreamCommands interface {
-	// Listen listens to topics from now on, or from the message after the last one that was heard, by its ID.
-	Listen(topics []string, last string) (Listener, error)
+	// Listen has a caller listen to topics from now on, or from the message after the last one that was heard, by its ID.
+	Listen(c Caller, topics []string, last string) (Listener, error)
 	// Lately are the last messages of some topics, the newest first.
 	Lately(most int, topics ...string) []Message
 }
@@ -55,11 +55,12 @@ func streamParameters() []Parameter {
 
 // stream answers as the HTML standard has it (9.2, server-sent events).
 func (h handler) stream(w http.ResponseWriter, r *http.Request, query url.Values) error {
-	wanted, err := wantTopics(query, callerOf(r.Context()))
+	c := callerOf(r.Context())
+	wanted, err := wantTopics(query, c)
 	if err != nil {
 		return err
 	}
-	l, err := h.gateway.Listen(wanted, r.Header.Get("Last-Event-ID"))
+	l, err := h.gateway.Listen(c, wanted, r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func (g fakeGateway) RevokeToken(r api.TokenName) (api.Token, error) {
 	return api.Token{Name: r.Name, Role: api.Read}, g.err
 }
 
-func (g fakeGateway) Listen([]string, string) (api.Listener, error) {
+func (g fakeGateway) Listen(api.Caller, []string, string) (api.Listener, error) {
 	return nil, errors.New("nobody tells")
 }
 

@@ -11,7 +11,7 @@ import (
 
 func (g machineServices) newStream() *stream.Hub {
 	return stream.New(stream.Options{
-		Epoch: strconv.FormatInt(g.started.UnixNano(), 36), Log: g.log,
+		Epoch: strconv.FormatInt(g.started.UnixNano(), 36), Log: g.log, Passing: []string{"drops", "names", "sessions"},
 		Sources: map[string]stream.Source{
 			"status":   stream.Every(time.Second, func() (any, error) { return g.commands().Status() }),
 			"pool":     func(ctx context.Context, tell func(any)) error { return g.pool.TellPool(ctx, tell) },

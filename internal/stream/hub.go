@@ -18,6 +18,7 @@ import (
 
 const (
 	mostListeners = 64
+	mostOfOne     = 8   // of one caller: as many pages as somebody looks at
 	atOnce        = 256 // messages that are handed over
 
 	againAfter = 5 * time.Second // that a source failed
@@ -50,6 +51,7 @@ func Every(each time.Duration, what func() (any, error)) Source {
 type Options struct {
 	Epoch   string // of this process: numbers of another say nothing
 	Sources map[string]Source
+	Passing []string // topics whose sources tell what passes, and not how it is: what passes while nobody listens is not known
 	Log     *slog.Logger
 }
 
@@ -60,6 +62,7 @@ type Hub struct {
 	number    uint64     // of the last message
 	rings     map[string]*ring
 	listeners int
+	callers   map[string]int     // how many listeners each has
 	news      chan struct{}      // closed when something is told
 	running   map[string]*source // that somebody listens to
 }
@@ -72,7 +75,7 @@ type source struct {
 
 // New makes one to which nobody listens.
 func New(o Options) *Hub {
-	return &Hub{Options: o, rings: map[string]*ring{}, news: make(chan struct{}), running: map[string]*source{}}
+	return &Hub{Options: o, rings: map[string]*ring{}, callers: map[string]int{}, news: make(chan struct{}), running: map[string]*source{}}
 }
 
 // Tell tells a value, as JSON, to who listens to a topic. It waits for nobody.
@@ -101,14 +104,19 @@ func (h *Hub) ring(topic string) *ring {
 }
 
 // Listen implements api.StreamCommands.
-func (h *Hub) Listen(topics []string, last string) (api.Listener, error) {
+func (h *Hub) Listen(c api.Caller, topics []string, last string) (api.Listener, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	l := &listener{hub: h, caller: c.String(), topics: topics}
+	if h.callers[l.caller] >= mostOfOne {
+		return nil, api.Fail(http.StatusServiceUnavailable, api.WithRemedy(fmt.Errorf("%s listens %d times already", l.caller, mostOfOne),
+			"end one of them, or close a page"))
+	}
 	if h.listeners >= mostListeners {
 		return nil, api.Fail(http.StatusServiceUnavailable, api.WithRemedy(fmt.Errorf("there are %d listeners", mostListeners), "end one of them"))
 	}
 	h.listeners++
-	l := &listener{hub: h, topics: topics}
+	h.callers[l.caller]++
 	for _, topic := range topics {
 		l.places = append(l.places, h.ring(topic).end())
 		h.join(topic)
@@ -155,6 +163,10 @@ func (h *Hub) leave(topic string) {
 	if s.listeners--; s.listeners == 0 {
 		s.end()
 		delete(h.running, topic)
+		if slices.Contains(h.Passing, topic) {
+			h.number++ // so that nobody has heard up to here
+			h.ring(topic).gone = h.number
+		}
 	}
 }
 
@@ -173,6 +185,7 @@ func (h *Hub) Lately(most int, topics ...string) (list []api.Message) {
 // listener is one who listens.
 type listener struct {
 	hub    *Hub
+	caller string
 	topics []string
 	places []uint64 // in the ring of each topic
 	reset  bool     // what was told since the last one is not known
@@ -247,6 +260,9 @@ func (l *listener) Close() {
 	l.hub.mutex.Lock()
 	defer l.hub.mutex.Unlock()
 	l.hub.listeners--
+	if l.hub.callers[l.caller]--; l.hub.callers[l.caller] == 0 {
+		delete(l.hub.callers, l.caller)
+	}
 	for _, topic := range l.topics {
 		l.hub.leave(topic)
 	}

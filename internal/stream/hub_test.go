@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func newHub(sources map[string]Source) *Hub {
 
 func listen(t *testing.T, h *Hub, last string, topics ...string) api.Listener {
 	t.Helper()
-	l, err := h.Listen(topics, last)
+	l, err := h.Listen(api.Caller{Name: fmt.Sprint(h.listeners)}, topics, last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestSlowListener(t *testing.T) {
 			l.Close()
 		})
 	}
-	if _, err := h.Listen([]string{"bans"}, ""); err == nil {
+	if _, err := h.Listen(api.Caller{}, []string{"bans"}, ""); err == nil {
 		t.Error("there is no bound of listeners")
 	}
 	for i := range all {
@@ -205,5 +206,66 @@ func TestSources(t *testing.T) {
 	<-ended
 	if len(began) > 0 || h.listeners != 0 {
 		t.Errorf("%d more began, %d listen", len(began), h.listeners)
+	}
+}
+
+// Who comes back to what passed while nobody listened is told to ask anew, of that topic alone, and after that goes on as always.
+func TestNobodyListened(t *testing.T) {
+	t.Parallel()
+	tells := make(chan func(any), 1)
+	source := func(ctx context.Context, tell func(any)) error {
+		tells <- tell
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	h := newHub(map[string]Source{"names": source, "pool": source})
+	h.Passing = []string{"names"}
+	for topic, want := range map[string]string{"names": "reset ", "pool": ""} {
+		first := listen(t, h, "", topic)
+		(<-tells)(1)
+		heard := first.(*listener).ID(api.Message{Number: h.number})
+		hear(t, first)
+		first.Close()
+		back := listen(t, h, heard, topic)
+		(<-tells)(2)
+		second := fmt.Sprintf("e-%d:%s=2 ", h.number, topic)
+		if got := hear(t, back); got != want+second {
+			t.Errorf("%s: who comes back alone hears %q, want %q", topic, got, want+second)
+		}
+		heard = back.(*listener).ID(api.Message{Number: h.number})
+		other := listen(t, h, heard, topic)
+		h.Tell(topic, 3)
+		if got := hear(t, other); got != fmt.Sprintf("e-%d:%s=3 ", h.number, topic) {
+			t.Errorf("%s: who comes back beside another hears %q", topic, got)
+		}
+		other.Close()
+		back.Close()
+	}
+}
+
+// One caller leaves room for others, and has it again when it has ended one.
+func TestListenersOfOneCaller(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil)
+	ann, bob := api.Caller{Kind: "token", Name: "ann"}, api.Caller{Kind: "token", Name: "bob"}
+	var last api.Listener
+	for i := range mostOfOne {
+		l, err := h.Listen(ann, []string{"bans"}, "")
+		if err != nil {
+			t.Fatalf("after %d: %v", i, err)
+		}
+		last = l
+	}
+	if _, err := h.Listen(ann, []string{"bans"}, ""); err == nil || api.StatusOf(err) != http.StatusServiceUnavailable {
+		t.Errorf("one more: %v", err)
+	}
+	l, err := h.Listen(bob, []string{"bans"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	last.Close()
+	if _, err := h.Listen(ann, []string{"bans"}, ""); err != nil || len(h.callers) != 1 {
+		t.Errorf("in the place of one that has ended: %v; callers %v", err, h.callers)
 	}
 }

@@ -14,7 +14,7 @@ type ring struct {
 	messages []api.Message // the oldest first
 	octets   int
 	first    uint64 // how many were there before the oldest
-	gone     uint64 // number of the last of those
+	gone     uint64 // number of the last of those, or of when something was not heard
 }
 
 func (r *ring) add(m api.Message) {
