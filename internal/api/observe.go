@@ -49,6 +49,8 @@ type ObserveRequest struct {
 	Last     int  // of those that are open, the youngest
 	Follow   bool // and everything new
 
+	By string // who asks
+
 	ends [2]netip.Prefix // From and To, where they are addresses
 }
 
@@ -172,6 +174,7 @@ func (h handler) observe(w http.ResponseWriter, r *http.Request, query url.Value
 	if err != nil {
 		return err
 	}
+	request.By = callerOf(r.Context()).String()
 	s := newStream(w, r)
 	err = h.gateway.Observe(r.Context(), request, func(flows []Flow) bool {
 		for i := range flows {

@@ -11,8 +11,12 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 )
 
-// behind is how many flows one who observes may be behind; more are lost for that one.
-const behind = 4096
+const (
+	behind = 4096 // flows one who observes may be behind, of 300 octets; more are lost for that one
+
+	mostObservers = 64
+	mostOfOne     = 8 // of one caller
+)
 
 // events are conntrack's words.
 var events = map[datapath.Told]string{datapath.SessionBegins: "new", datapath.SessionChanges: "update", datapath.SessionEnds: "destroy"}
@@ -20,8 +24,13 @@ var events = map[datapath.Told]string{datapath.SessionBegins: "new", datapath.Se
 // Observe calls visit for the youngest of the flows that are open, and then, where that is wanted, for what becomes of all, until
 // ctx ends or visit returns false, which may wait. It is called when nothing is missed any more, if with no flow.
 func (s *Service) Observe(ctx context.Context, r api.ObserveRequest, visit func([]api.Flow) bool) error {
-	o := &observer{service: s, request: r, flows: make(chan api.Flow, behind)}
+	o := &observer{service: s, request: r}
 	if r.Follow { // before it looks at what is open: nothing is missed between
+		if err := s.observers.enter(r.By); err != nil {
+			return err
+		}
+		defer s.observers.leave(r.By)
+		o.flows = make(chan api.Flow, behind)
 		watch := o.watch()
 		if err := s.data.Watch(watch); err != nil {
 			return err
@@ -65,10 +74,14 @@ func (o *observer) with(f api.Flow) []api.Flow {
 func (o *observer) watch() *datapath.Watch {
 	w := &datapath.Watch{Failed: func(err error) { o.service.Log.Warn("flow event lost", "error", err) }}
 	if o.request.Verdict != "dropped" && o.request.Reason == "" {
-		w.Session = func(e datapath.FlowEvent) { o.put(o.service.session(e)) }
+		w.Session = func(e datapath.FlowEvent) {
+			o.put(o.service.heard.of(e, func() api.Flow { return o.service.session(e) }))
+		}
 	}
 	if o.request.Verdict != "forwarded" {
-		w.Drop = func(e datapath.DropEvent) { o.put(o.service.drop(e)) }
+		w.Drop = func(e datapath.DropEvent) {
+			o.put(o.service.dropped.of(dropKey{e.At, e.CPU, e.Reason, e.Tuple}, func() api.Flow { return o.service.drop(e) }))
+		}
 	}
 	return w
 }
@@ -169,7 +182,7 @@ func (s *Service) youngest(r api.ObserveRequest) ([]api.Flow, error) {
 
 // Tell tells of all sessions until ctx ends: the topic sessions of the stream.
 func (s *Service) Tell(ctx context.Context, tell func(any)) error {
-	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded"}, func(flows []api.Flow) bool {
+	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded", By: "stream"}, func(flows []api.Flow) bool {
 		for _, f := range flows {
 			tell(f)
 		}

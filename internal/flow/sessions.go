@@ -34,7 +34,10 @@ type Options struct {
 // Service lists and ends sessions, and tells of flows. Call New.
 type Service struct {
 	Options
-	data Data // from Open on
+	data      Data // from Open on
+	observers observers
+	heard     last[datapath.FlowEvent]
+	dropped   last[dropKey]
 }
 
 // New makes one.

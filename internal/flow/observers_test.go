@@ -1,0 +1,81 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/api"
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Of one caller, and of all, so many follow; who ends makes room, and who wants what is open alone needs none.
+func TestObserversAreBounded(t *testing.T) {
+	t.Parallel()
+	f, s := newFake()
+	f.watched, f.ended = make(chan *datapath.Watch, mostObservers), make(chan bool, mostObservers+1)
+	observe := func(by string, visit func([]api.Flow) bool) error {
+		return s.Observe(t.Context(), api.ObserveRequest{Follow: true, By: by}, visit)
+	}
+	refused := func(by string) {
+		t.Helper()
+		if err := observe(by, func([]api.Flow) bool { return false }); err == nil || api.StatusOf(err) != http.StatusServiceUnavailable {
+			t.Errorf("one more of %s: %v", by, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, mostObservers)
+	for i := range mostObservers {
+		by := fmt.Sprintf("token %d", i/mostOfOne)
+		go func() {
+			over <- s.Observe(ctx, api.ObserveRequest{Follow: true, By: by}, func([]api.Flow) bool { return true })
+		}()
+		<-f.watched
+		if i == mostOfOne-1 {
+			refused(by)
+		}
+	}
+	refused("token new")
+	if err := s.Observe(t.Context(), api.ObserveRequest{Last: 1, By: "token 0"}, func([]api.Flow) bool { return true }); err != nil {
+		t.Errorf("what is open: %v", err)
+	}
+	cancel()
+	for range mostObservers {
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := observe("token 0", func([]api.Flow) bool { return false }); err != nil || s.observers.all != 0 || len(s.observers.of) != 0 {
+		t.Errorf("when all have ended: %v, %d are left, %v", err, s.observers.all, s.observers.of)
+	}
+}
+
+// What happens is described once for all who hear of it.
+func TestFlowIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	_, s := newFake()
+	looked := 0
+	names := s.Names
+	s.Names = func() Names { looked++; return names() }
+	event := datapath.FlowEvent{At: datapath.Now(), Protocol: model.TCP, Private: inside, External: out, Remote: remote, Origin: "inside"}
+	var all []*observer
+	once := 0
+	for i := range 8 {
+		o := &observer{service: s, flows: make(chan api.Flow, 1)}
+		all = append(all, o)
+		if o.watch().Session(event); i == 0 {
+			once = looked
+		}
+	}
+	first := <-all[0].flows
+	for _, o := range all[1:] {
+		if f := <-o.flows; f != first {
+			t.Errorf("one hears %+v, another %+v", first, f)
+		}
+	}
+	if looked != once {
+		t.Errorf("it was described anew: names were looked at %d times, %d for one", looked, once)
+	}
+}
