@@ -143,6 +143,7 @@ type Status struct {
 	Addresses  Gauge       `json:"pool_addresses"`       // that have a service, or rest
 	Places     Gauge       `json:"pool_services"`        // that have an address, of all
 	Registered *Gauge      `json:"registered,omitempty"` // hosts that have registered themselves; nil: none may
+	Bans       int         `json:"bans"`                 // also those that are not in force
 	Bytes      uint64      `json:"bytes"`                // memory of the data plane's tables
 	ChainBytes uint64      `json:"chain_bytes"`          // memory of the programs of chains and the tables that are theirs alone
 	Lent       uint64      `json:"lent"`                 // answers with an address, ever

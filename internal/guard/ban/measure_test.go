@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/metrics/metric"
 )
 
@@ -36,6 +37,16 @@ func TestMeasureBans(t *testing.T) {
 	got := page{}
 	if err := s.Measure(got); err != nil {
 		t.Fatal(err)
+	}
+	service := &Service{state: s}
+	for _, busy := range []bool{false, true} { // who saves them to a disk that is slow keeps nobody waiting
+		var status api.Status
+		if busy {
+			s.mutex.Lock()
+		}
+		if err := service.Report(&status); err != nil || status.Bans != 2 {
+			t.Errorf("busy %v: the status has %d bans, %v", busy, status.Bans, err)
+		}
 	}
 	for source, want := range map[string][2]float64{Manual: {1, 1}, "offence": {0, 1}, "subnet": {1, 1}} {
 		if now, all := got[metric.Bans][source], got[metric.BansMade][source]; now != want[0] || all != want[1] {

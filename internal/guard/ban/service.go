@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -73,7 +74,8 @@ type state struct {
 	Options
 	kernel   Kernel
 	store    *store.Store
-	mutex    sync.Mutex // guards what follows, and what the parts keep
+	known    atomic.Int64 // how many bans there were, when somebody could look
+	mutex    sync.Mutex   // guards what follows, and what the parts keep
 	list     List
 	offences Offences
 	made     counts
@@ -105,8 +107,13 @@ func (s *Service) Open(kernel Kernel, kept *store.Store) lifecycle.Change {
 // Prepare is the change that looks anew who must not be banned.
 func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s.exemptAgain} }
 
-// Report says that the disk has not what is in force.
+// Report says how many bans there are, and that the disk has not what is in force. It does not wait for a disk that is slow.
 func (s *Service) Report(status *api.Status) error {
+	if s.mutex.TryLock() {
+		s.known.Store(int64(s.list.bans.Size()))
+		s.mutex.Unlock()
+	}
+	status.Bans = int(s.known.Load())
 	if fault := s.fault.Load(); fault != nil {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("%d changes of bans are in force but not on the disk, and a restart undoes them: %v: "+
 			"make room in %s, or make it writable", fault.entries, fault.err, s.Folder))
