@@ -19,11 +19,25 @@ import (
 type fake struct {
 	answers map[string]string // path → JSON; what is not there is an empty list
 	stream  func(ctx context.Context, tell func(topic, data string))
+	first   func(w http.ResponseWriter, r *http.Request) bool // nil, or what may answer instead
 	mutex   sync.Mutex
 	clients int // that listen
 }
 
+// still is an API where all is well and 7 are banned.
+func still(t *testing.T) *fake {
+	t.Helper()
+	return &fake{answers: map[string]string{
+		"/v1/caller":   `{"role":"admin","kind":"user","name":"0"}`,
+		"/v1/status":   string(marshal(t, api.Status{Health: "All is well.", Bans: 7, Warnings: []string{}, Reasons: []api.ReasonCount{}})),
+		"/v1/pool/map": `{"number":0,"ranges":[],"states":"","offer":2,"rest":60}`,
+	}}
+}
+
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.first != nil && f.first(w, r) {
+		return
+	}
 	if r.URL.Path != "/v1/stream" {
 		text := f.answers[r.URL.Path]
 		if text == "" {

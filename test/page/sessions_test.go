@@ -1,7 +1,10 @@
 package page
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,4 +68,43 @@ func TestSessions(t *testing.T) {
 	b.open(at + fmt.Sprintf("/sessions?address=%s", address))
 	b.shows("#about-card", "holds it")
 	b.quiet("sessions")
+}
+
+// A session that began at its private end is explained and ended as that, also where the gateway itself began it.
+func TestSessionsOfTheGateway(t *testing.T) {
+	t.Parallel()
+	f := still(t)
+	f.stream = func(_ context.Context, tell func(topic, data string)) { tell("status", f.answers["/v1/status"]) }
+	items := ""
+	for i, origin := range []string{"inside", "own", "basic", "pool"} {
+		items += fmt.Sprintf(`,{"protocol":"tcp","private":"10.0.0.%d:50%d","external":"192.0.2.1:60%d","remote":"203.0.113.7:443","origin":"%s","state":"established"}`, i, i, i, origin)
+	}
+	f.answers["/v1/sessions"] = `{"items":[` + items[1:] + `]}`
+	ended := make(chan string, 4)
+	f.first = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/v1/sessions/end" {
+			ended <- r.URL.Query().Get("address") + " " + r.URL.Query().Get("port")
+		}
+		return false
+	}
+	b, at := f.serve(t)
+	b.open(at + "/sessions")
+	for i, origin := range []string{"inside", "own", "basic", "pool"} {
+		row := fmt.Sprintf(`[...document.querySelectorAll("#each-card tbody tr")].find((r) => r.innerText.includes("10.0.0.%d"))`, i)
+		b.until(origin+" is listed", row+` !== undefined`)
+		from, to := fmt.Sprintf("10.0.0.%d", i), "203.0.113.7"
+		port := fmt.Sprintf("50%d", i)
+		if origin == "pool" {
+			from, to, port = to, "192.0.2.1", "443"
+		}
+		var href string
+		b.eval(row+`.querySelector('a[href^="/explain"]').search`, &href)
+		if got, err := url.ParseQuery(strings.TrimPrefix(href, "?")); err != nil || got.Get("address") != from || got.Get("to") != to {
+			t.Errorf("%s: it is explained by %s, want from %s to %s", origin, href, from, to)
+		}
+		b.eval(`[...`+row+`.querySelectorAll("button")].find((x) => x.innerText === "End").click()`, nil)
+		if got := <-ended; got != from+" "+port {
+			t.Errorf("%s: what ends is of %s, want %s %s", origin, got, from, port)
+		}
+	}
 }

@@ -8,9 +8,12 @@ import { Pool } from "../ring.js";
 const keys = ["address", "host", "protocol", "port"];
 const rows = 100;
 
+// outward are sessions that began at their private end.
+const outward = (session) => ["inside", "own", "basic"].includes(session.origin);
+
 // asOne tells a session from others, as far as filters can.
 function asOne(session) {
-  const [address, port] = half(session.origin === "inside" ? session.private : session.remote);
+  const [address, port] = half(outward(session) ? session.private : session.remote);
   return query({ address, port: port === "0" ? "" : port, protocol: session.protocol, host: session.host });
 }
 
@@ -20,7 +23,7 @@ function question(session) {
   const [remote, remotePort] = half(session.remote);
   const [external, externalPort] = half(session.external);
   const port = (text) => (session.protocol === "tcp" || session.protocol === "udp" ? text : "");
-  if (session.origin === "inside") return query({ address: inside, to: remote, protocol: session.protocol, port: port(remotePort) });
+  if (outward(session)) return query({ address: inside, to: remote, protocol: session.protocol, port: port(remotePort) });
   const flow = { address: remote, protocol: session.protocol, port: port(externalPort) };
   if (session.origin === "web") return query({ ...flow, name: session.name });
   return query({ ...flow, to: session.name || external });
