@@ -27,35 +27,61 @@ export function Table({ columns, label, empty, children }) {
   return html`<div class="table rows"><table aria-label=${label}><thead><tr>${head}</tr></thead><tbody ref=${body}>${children}</tbody></table></div>`;
 }
 
+// calmly has something done when it is called, at most once in two seconds: what is told too often.
+export function calmly(act) {
+  let waits = false;
+  let last = -Infinity;
+  return () => {
+    if (waits) return;
+    waits = true;
+    setTimeout(() => {
+      waits = false;
+      last = performance.now();
+      act();
+    }, Math.max(0, last + 2000 - performance.now()));
+  };
+}
+
 // useAsked follows what ask gives: at first, when something of what it depends on is another, and again after some seconds. A
-// gateway that takes long is asked less often. It returns what was given last, why there is nothing else, and how to ask now.
+// gateway that takes long is asked less often, and never twice at a time. It returns what was given last, why there is nothing else, and how to ask now.
 export function useAsked(ask, depends, seconds = 5) {
   const [state, setState] = useState({ value: null, problem: null });
-  const [turn, setTurn] = useState(0);
+  const now = useRef(null);
   useEffect(() => {
     let ended = false;
+    let asking = false;
+    let more = false; // it is to be asked once again when there is an answer
     let timer = 0;
     async function once() {
+      clearTimeout(timer);
+      if (asking) {
+        more = true;
+        return;
+      }
       if (document.hidden) {
         timer = setTimeout(once, 1000);
         return;
       }
       const began = performance.now();
+      asking = true;
       try {
         const value = await ask();
         if (!ended) setState({ value, problem: null });
       } catch (problem) {
         if (!ended) setState((before) => ({ value: before.value, problem }));
       }
-      if (!ended) timer = setTimeout(once, Math.max(seconds * 1000, 10 * (performance.now() - began)));
+      asking = false;
+      if (!ended) timer = setTimeout(once, more ? 0 : Math.max(seconds * 1000, 10 * (performance.now() - began)));
+      more = false;
     }
+    now.current = once;
     once();
     return () => {
       ended = true;
       clearTimeout(timer);
     };
-  }, [...depends, turn]);
-  return [state.value, state.problem, () => setTurn((n) => n + 1)];
+  }, depends);
+  return [state.value, state.problem, () => now.current?.()];
 }
 
 // Wrong says why there is nothing to see.

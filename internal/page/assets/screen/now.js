@@ -36,15 +36,12 @@ function Figures({ status }) {
     <div><dt>Sessions</dt><dd><a href="/sessions">${number(s.sessions.used)}</a> <small>of ${compact(s.sessions.capacity)}</small></dd></div>
     <div><dt>Names lent</dt><dd><a href="/names">${number(s.lent)}</a> <small>${compact(s.claimed)} claimed, ${compact(s.expired)} not</small></dd></div>
     <div><dt>Questions</dt><dd><a href="/names">${number(s.dns.queries)}</a> <small>${compact(s.dns.refused)} refused</small></dd></div>
-    <div><dt>Bans</dt><dd><a href="/protection">${bans === null ? "…" : number(bans)}</a></dd></div>`;
+    <div><dt>Bans</dt><dd><a href="/protection">${number(s.bans)}</a></dd></div>`;
 }
 
 // The name that was lent last, and to whom.
 const note = document.getElementById("asked");
 const Lent = ({ of }) => html`<a href=${"/names" + query({ name: of.name })}>${of.name}</a> is at <a class="address" href=${"/ring" + query({ at: of.answers[0] })}>${of.answers[0]}</a>, says the answer to <${Address} of=${of.asker} />.`;
-
-let bans = null;
-const countBans = () => get("/v1/bans?limit=10000").then((page) => (bans = page.items.length), () => {});
 
 const figures = document.getElementById("figure-list");
 const charts = new Charts(document.getElementById("charts"), [
@@ -60,13 +57,10 @@ const follower = follow(document.getElementById("ring"), {
   topics: ["bans", "events", "names"],
   handlers: {
     begin: () => {
-      countBans();
+      happened.length = 0; // after a restart their numbers begin anew
       get("/v1/events/last").then((last) => last.items.length && tellEvent(...last.items), () => {});
     },
-    bans: (event) => {
-      countBans();
-      tellEvent(event);
-    },
+    bans: tellEvent,
     events: tellEvent,
     names: ({ questions = [] }) => {
       const lent = questions.findLast((q) => q.side === "public" && q.answers);

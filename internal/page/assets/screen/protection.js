@@ -1,7 +1,7 @@
 // Protection: who is kept away, why, until when, and how somebody is let in again.
 import { Address, Button, compact, get, health, html, listen, may, number, post, query, say, span, useEffect, useState, When } from "../page.js";
 import { all, alone, covers, isAddress, keepOut, Left, letIn } from "../bans.js";
-import { Card, Table, take, useAsked, useHere, Wrong } from "../parts.js";
+import { calmly, Card, Table, take, useAsked, useHere, Wrong } from "../parts.js";
 
 const most = 200; // rows
 const ago = (time) => (time ? span(Math.max(0, (Date.now() - new Date(time)) / 1000)) + " ago" : "never");
@@ -115,7 +115,7 @@ function Protection() {
   const [{ address }, look] = useHere(["address"]);
   const [asked, problem, again] = useAsked(ask, []);
   const [reasons, setReasons] = useState(null);
-  useEffect(() => listen(["bans"], { bans: again, status: (status) => { health(status); setReasons(status.reasons); } }), []);
+  useEffect(() => listen(["bans"], { bans: calmly(again), status: (status) => { health(status); setReasons(status.reasons); } }), []);
   const find = (text) => look({ address: text });
   if (!asked) return html`<${Wrong} of=${problem} />`;
   return html`<${Wrong} of=${problem} />
