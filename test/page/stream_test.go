@@ -100,3 +100,21 @@ func TestEventsBeginAnew(t *testing.T) {
 	ends <- true
 	b.shows("#event-list", "after")
 }
+
+// Who is refused the stream is told why.
+func TestStreamIsRefused(t *testing.T) {
+	t.Parallel()
+	f := still(t)
+	f.stream = func(context.Context, func(topic, data string)) {}
+	f.first = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/v1/stream" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"status":503,"detail":"user 0 listens 8 times already","remedy":"close a page"}`)
+		return true
+	}
+	b, _ := f.serve(t)
+	b.shows("#said", "user 0 listens 8 times already: close a page")
+}

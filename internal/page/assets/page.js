@@ -90,19 +90,38 @@ function connected(yes) {
   document.body.classList.toggle("stale", !yes);
 }
 
+// why tells why a stream is refused, if it still is.
+async function why(path) {
+  const end = new AbortController();
+  try {
+    const response = await fetch(path, { signal: end.signal });
+    if (!response.ok) tell(new Problem(response.status, await response.json()));
+  } catch {} // there is no connection, which is said elsewhere
+  end.abort();
+}
+
 // listen has handlers told what happens, by topic, while the page is looked at. handlers.begin is called when nothing before is
 // known any more: at first, after a while without a connection, and when too much came. It returns how to end.
 export function listen(topics, handlers) {
   let source = null;
   let again = 0;
   let ended = false;
+  let refused = false; // and it was told why
   const wanted = [...new Set([...topics, "status"])].sort(); // which comes each second
+  const path = "/v1/stream?topics=" + wanted.join(",");
   function open() {
     clearTimeout(again);
     if (ended || document.hidden) return;
-    source = new EventSource("/v1/stream?topics=" + wanted.join(","));
-    source.onopen = () => handlers.begin?.();
+    source = new EventSource(path);
+    source.onopen = () => {
+      refused = false;
+      handlers.begin?.();
+    };
     source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED && !refused) { // by an answer, which an EventSource shows nobody
+        refused = true;
+        why(path);
+      }
       close();
       connected(false);
       again = setTimeout(() => {
