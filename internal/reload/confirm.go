@@ -143,7 +143,7 @@ func (s *Service) undone(r record) {
 
 // writeBack has the file say what it said. Where that fails the record says so, and what the file has that does not count.
 func (s *Service) writeBack(r record) (kept []string, err error) {
-	restoration, err := config.Restore(r.Files)
+	restoration, err := config.Restore(r.Files, time.Now())
 	if err != nil {
 		return nil, s.leave(r, err)
 	}
@@ -151,18 +151,37 @@ func (s *Service) writeBack(r record) (kept []string, err error) {
 }
 
 func (s *Service) commit(restoration *config.Restoration, r record) (kept []string, err error) {
-	if kept, err = restoration.Commit(time.Now()); err != nil {
+	if kept, err = restoration.Commit(); err != nil {
 		return kept, s.leave(r, err)
 	}
 	return kept, removeRecord(s.options.State)
 }
 
-// leave notes that the file could not be written for a cause.
+// leave notes that the file could not be written for a cause. Where the disk takes no note either, Run tries that again.
 func (s *Service) leave(r record, cause error) (err error) {
 	if r.Undone, err = config.FilesAt(s.options.File); err == nil {
-		err = r.write(s.options.State)
+		if err = r.write(s.options.State); err != nil {
+			s.left.Store(&r)
+		}
 	}
 	return errors.Join(cause, err)
+}
+
+// leaveAgain writes that note, unless something else has become of the file.
+func (s *Service) leaveAgain() {
+	s.options.Changing.Lock()
+	defer s.options.Changing.Unlock()
+	left := s.left.Load()
+	if left == nil {
+		return
+	}
+	there, err := readRecord(s.options.State)
+	if err == nil && there != nil && there.Undone == nil && there.Since.Equal(left.Since) {
+		err = left.write(s.options.State)
+	}
+	if err == nil {
+		s.left.Store(nil)
+	}
 }
 
 // Report says what waits, and what was undone.

@@ -78,7 +78,7 @@ func (r *record) write(path string) (err error) {
 	if err = os.Rename(next.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(folder)
+	return config.SyncFolder(folder)
 }
 
 func removeRecord(path string) error {
@@ -89,15 +89,7 @@ func removeRecord(path string) error {
 	if err != nil {
 		return fmt.Errorf("forget what comes back: %w", err)
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return config.SyncFolder(filepath.Dir(path))
 }
 
 // tell says what became of the file.

@@ -44,7 +44,7 @@ func (s *Service) Rollback(r api.RollbackRequest) (api.RolledBack, error) {
 	if err != nil {
 		return api.RolledBack{}, err
 	}
-	restoration, err := config.Restore(d.Files())
+	restoration, err := config.Restore(d.Files(), time.Now())
 	if err != nil {
 		return api.RolledBack{}, api.WithRemedy(err, fmt.Sprintf("write it yourself, as realmgate config show --number %d has it, and reload", r.Number))
 	}

@@ -46,8 +46,9 @@ type Options struct {
 type Service struct {
 	options    Options
 	history    history
-	confirming atomic.Int32  // requests that have come to confirm
-	changed    chan struct{} // what waits is another
+	confirming atomic.Int32           // requests that have come to confirm
+	changed    chan struct{}          // what waits is another
+	left       atomic.Pointer[record] // what the disk has not taken of a reload that was undone
 
 	mutex   sync.Mutex // guards what follows, beside Changing
 	waiting *waiting   // nil: no reload is to be confirmed
@@ -62,9 +63,12 @@ func New(o Options) *Service {
 // Run reloads at hangups, and undoes what nobody confirms, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	for {
-		var due <-chan time.Time
+		var due, again <-chan time.Time
 		if w := s.now(); w != nil {
 			due = time.After(time.Until(w.until))
+		}
+		if s.left.Load() != nil {
+			again = time.After(tryAgain)
 		}
 		select {
 		case <-ctx.Done():
@@ -74,6 +78,8 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-s.changed:
 		case <-due:
 			s.undo()
+		case <-again:
+			s.leaveAgain()
 		}
 	}
 }
