@@ -122,7 +122,8 @@ func (v *visits) identify(who api.Identify) api.Identify {
 	}
 }
 
-// cookieName is that of the cookie. Browsers send it to all ports of a host: each has a name of its own. The prefix has browsers
+// cookieName is that of the cookie. Browsers send it to all ports of a host: each has a name of its own, so that none takes another's
+// place, and a page without a port of somebody's choice has an address of its own. The prefix has browsers
 // take it over TLS alone (RFC 6265bis §4.1.3).
 func cookieName(r *http.Request) string {
 	name := "realmgate"
