@@ -70,12 +70,15 @@ func (d *programSet) works(group any, mode Mode) bool {
 	return false
 }
 
+// preparedPins begin the names of all that are not at work yet, and no table's.
+const preparedPins = "prepared_"
+
 // nextPins begin the names of programs of this build that are not at work yet.
-func nextPins() string { return fmt.Sprintf("next_%016x_", buildHash()) }
+func nextPins() string { return fmt.Sprintf("%s%016x_", preparedPins, buildHash()) }
 
 // putNext has the programs that Prepare pinned for this build be those that are at work, and removes what was pinned for others.
 func (d *programSet) putNext(ours bool) (err error) {
-	all, _ := filepath.Glob(d.pinPath("next_*")) // the pattern is right
+	all, _ := filepath.Glob(d.pinPath(preparedPins + "*")) // the pattern is right
 	for _, path := range all {
 		if name, mine := strings.CutPrefix(filepath.Base(path), nextPins()); mine && ours {
 			err = errors.Join(err, os.Rename(path, d.pinPath(programPins+name)))
