@@ -102,7 +102,7 @@ func TestImportsAreUsed(t *testing.T) {
 			for word := range strings.SplitSeq(m[1], ",") {
 				word = strings.TrimSpace(word)
 				used[path.Join(path.Dir(name), m[2])+" "+word] = true
-				if !regexp.MustCompile(`\b`+word+`\b`).MatchString(rest) {
+				if !regexp.MustCompile(`\b` + word + `\b`).MatchString(rest) {
 					t.Errorf("%s imports %s and does not use it", name, word)
 				}
 			}

@@ -76,7 +76,7 @@ func TestAPI(t *testing.T) {
 	r := newRealm(t, netns.Options{Hosts: 2, Clients: 1, Servers: 1})
 	r.echoServers()
 	echoServer(t, r.Servers[0], 7, "server")
-	d := r.start(r.configuration() + "chains: [{name: all, functions: [{use: filter, deny: [203.0.113.9]}]}]\nlog: {sinks: [{name: disk, directory: "+r.directory+"/nat}]}\n")
+	d := r.start(r.configuration() + "chains: [{name: all, functions: [{use: filter, deny: [203.0.113.9]}]}]\nlog: {sinks: [{name: disk, directory: " + r.directory + "/nat}]}\n")
 	for port := uint16(5000); port < 5007; port++ {
 		if _, err := echo(r.Hosts()[0], netip.AddrPortFrom(r.Hosts()[0].IP, port), netip.AddrPortFrom(r.Servers[0].IP, 7)); err != nil {
 			t.Fatal(err)
