@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func TestHandover(t *testing.T) {
 	}
 	eventually(t, 5*time.Second, "a connection", func() bool { return established() == 1 })
 	d.setLayout(layoutBuild, func(was uint64) uint64 { return was + 1 })
-	before := d.status().Started
+	before, tables := d.status().Started, d.tables()
 	if out, err := d.tell("handover"); err != nil || !strings.Contains(out, "has taken over") || !strings.Contains(out, "with 1 session") {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -47,6 +48,9 @@ func TestHandover(t *testing.T) {
 	}
 	if n := strings.Count(d.logged(), "msg=serving "); n != 2 {
 		t.Errorf("it has begun to serve %d times in one process, and 2 are wanted", n)
+	}
+	if now := d.tables(); !maps.Equal(now, tables) {
+		t.Errorf("the tables are %v, and were %v", now, tables)
 	}
 	if loaded := d.loaded(); loaded.After(d.status().Started) {
 		t.Errorf("the kernel has verified programs at %s, when the next gateway had started at %s, and not before", loaded, d.status().Started)
@@ -169,6 +173,32 @@ func (d *daemon) setLayout(at int, change func(uint64) uint64) {
 	if err := layout.Put(uint32(0), raw); err != nil {
 		d.t.Fatal(err)
 	}
+}
+
+// tables are the pinned tables, by their names: which of the kernel's they are.
+func (d *daemon) tables() map[string]ebpf.MapID {
+	d.t.Helper()
+	found := map[string]ebpf.MapID{}
+	all, err := filepath.Glob(filepath.Join(pins, d.instance, "*"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, path := range all {
+		table, err := ebpf.LoadPinnedMap(path, nil)
+		if err != nil {
+			continue // a program or a link
+		}
+		info, err := table.Info()
+		_ = table.Close()
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		found[filepath.Base(path)], _ = info.ID()
+	}
+	if len(found) < 30 {
+		d.t.Fatalf("%d tables are pinned", len(found))
+	}
+	return found
 }
 
 // loaded is when the kernel took the last of the programs that are at work.
