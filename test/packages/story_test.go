@@ -114,7 +114,7 @@ func (s *story) install() {
 	if !strings.Contains(out, "realmgate: write "+configurationFile) {
 		s.t.Errorf("installing says nothing of the configuration:\n%s", out)
 	}
-	s.put([]byte("interfaces: {public: [eth0]}\n"), configurationFile)
+	s.put([]byte("interfaces: {private: [eth1]}\n"), configurationFile)
 	if out := s.must("dpkg", "-i", "/first.deb"); !strings.Contains(out, configurationFile+":1: interfaces") || !strings.Contains(out, "correct "+configurationFile) {
 		s.t.Errorf("installing says nothing of the faults:\n%s", out)
 	}
