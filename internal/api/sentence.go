@@ -8,6 +8,23 @@ import (
 // nearlyFull is the part of a table from which it is told to be.
 const nearlyFull = 0.9
 
+// Complete fills in what follows from the rest. Lists with nothing in them are empty, and not null: whoever reads JSON goes
+// through them.
+func (s *Status) Complete() {
+	s.Health = s.Sentence()
+	empty(&s.Interfaces)
+	empty(&s.Outbound)
+	empty(&s.Reasons)
+	empty(&s.Warnings)
+	empty(&s.ChangedChains)
+}
+
+func empty[T any](list *[]T) {
+	if *list == nil {
+		*list = []T{}
+	}
+}
+
 // Sentence says in one sentence how the gateway is.
 func (s *Status) Sentence() string {
 	switch n := len(s.Warnings); n {

@@ -1,6 +1,10 @@
 package api
 
-import "testing"
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
 
 func TestHealthSentence(t *testing.T) {
 	t.Parallel()
@@ -13,5 +17,16 @@ func TestHealthSentence(t *testing.T) {
 		if got := s.Sentence(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// What a status of nothing says in JSON has no null.
+func TestEmptyStatus(t *testing.T) {
+	t.Parallel()
+	var s Status
+	s.Complete()
+	text, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("%v: %s", err, text)
 	}
 }
