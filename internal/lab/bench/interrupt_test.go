@@ -96,12 +96,18 @@ func TestPacedRunInterrupted(t *testing.T) {
 	if !<-watched {
 		t.Error("no thread of the tester went before others")
 	}
+	alone, lockErr := lock(t.Context(), filepath.Join(runDirectory, "bench.lock"), func(string) {}) // what is there now is nobody else's
+	if lockErr != nil {
+		t.Fatal(lockErr)
+	}
+	defer func() { _ = alone.Close() }()
 	if after, err := readSetting(realTimePart); err != nil || after != before || during == "" {
 		t.Errorf("%s is %q before, %q in the run, and %q after, %v", realTimePart, before, during, after, err)
 	}
 	for _, pattern := range []string{"/run/netns/" + id + "*", runDirectory + "/" + id + "*", runDirectory + "/bench-host.json", "/sys/fs/bpf/realmgate/" + strings.TrimPrefix(id, "rg-") + "*"} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
-			t.Errorf("left: %q", left)
+			record, _ := os.ReadFile(filepath.Join(runDirectory, "bench-host.json"))
+			t.Errorf("left: %q, after %v: %s", left, err, record)
 		}
 	}
 }
