@@ -9,6 +9,8 @@ case $1 in
   purge)
     # /etc/realmgate.yaml stays: the package has not put it there. So do user and groups, which may own other files.
     if command -v deb-systemd-helper >/dev/null; then deb-systemd-helper purge realmgate.service >/dev/null; fi
-    rm -rf /var/lib/realmgate /var/log/realmgate /run/realmgate /sys/fs/bpf/realmgate || : # a mount point stays, empty
+    rm -rf /var/lib/realmgate /var/log/realmgate || : # a mount point stays, empty
+    # In a chroot these are perhaps the machine's, whose gateway runs.
+    if ! ischroot; then rm -rf /run/realmgate /sys/fs/bpf/realmgate || :; fi
     ;;
 esac

@@ -6,7 +6,7 @@ unit=realmgate.service
 say() { echo "realmgate: $*" >&2; }
 case $1 in remove | 0) ;; *) exit 0 ;; esac # the next version takes over
 
-if [ -d /run/systemd/system ]; then
+if [ -d /run/systemd/system ] && ! systemd-detect-virt --quiet --chroot; then
   systemctl stop $unit || say "it does not stop: see journalctl -u $unit"
   # A gateway that was killed has left its data plane. One that starts takes it over, and takes it down as it stops.
   if [ -e /sys/fs/bpf/realmgate/default ]; then

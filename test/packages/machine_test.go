@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,10 +28,9 @@ type machine struct {
 	root string // its root, as seen from here
 }
 
-// newMachine boots one, and waits until it is up. It ends with the test.
-func newMachine(t *testing.T, network *netns.Gateway) *machine {
+// newMachine boots one from the archive of its tree, and waits until it is up. It ends with the test.
+func newMachine(t *testing.T, network *netns.Gateway, tree string) *machine {
 	t.Helper()
-	tree := debian(t)
 	outside, err := inodes()
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +59,7 @@ func newMachine(t *testing.T, network *netns.Gateway) *machine {
 			journal, _ := m.run("journalctl", "--no-pager", "--lines=150")
 			t.Logf("the journal:\n%s", journal)
 		}
-		_ = init.Process.Kill() // with it ends all in its namespaces
-		_ = init.Wait()
+		m.end()
 	})
 	var state string
 	eventually(t, time.Minute, "systemd is up", func() bool {
@@ -78,6 +74,12 @@ func newMachine(t *testing.T, network *netns.Gateway) *machine {
 		t.Logf("units that fail on any such machine: %s", failed)
 	}
 	return m
+}
+
+// end takes its current away.
+func (m *machine) end() {
+	_ = m.init.Process.Kill() // with it ends all in its namespaces
+	_ = m.init.Wait()
 }
 
 // run runs a command on the machine, as root, and returns what it says.
@@ -113,34 +115,6 @@ func (m *machine) put(content []byte, to string) {
 func (m *machine) show(property string) string {
 	m.t.Helper()
 	return m.must("systemctl", "show", "--property="+property, "--value", "realmgate.service")
-}
-
-// debian is the archive of a Debian tree with systemd, which is made once for each list of packages and kept.
-func debian(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	arguments := []string{"--variant=minbase", "--include=systemd-sysv", "bookworm"}
-	sum := sha256.Sum256([]byte(strings.Join(arguments, " ")))
-	archive := filepath.Join(cache, "realmgate", "debian", hex.EncodeToString(sum[:8])+".tar")
-	if _, err := os.Stat(archive); err == nil {
-		return archive
-	}
-	folder := filepath.Join(t.TempDir(), "tree")
-	if out, err := exec.CommandContext(t.Context(), "debootstrap", append(arguments, folder)...).CombinedOutput(); err != nil { //nolint:gosec // as above
-		t.Fatalf("debootstrap: %v\n%s", err, out)
-	}
-	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil { //nolint:gosec // a cache
-		t.Fatal(err)
-	}
-	part := archive + "." + strconv.Itoa(os.Getpid())
-	out, err := exec.CommandContext(t.Context(), "tar", "-c", "-f", part, "-C", folder, "--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*", "--exclude=./var/cache/apt/archives/*.deb", ".").CombinedOutput() //nolint:gosec // as above
-	if err := errors.Join(err, os.Rename(part, archive)); err != nil {
-		t.Fatalf("keep the tree: %v\n%s", err, out)
-	}
-	return archive
 }
 
 // newCgroup is a folder of the second version's hierarchy; it is removed at the end of the test, after those that systemd made in it.

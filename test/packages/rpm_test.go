@@ -14,7 +14,7 @@ import (
 func TestRPMInstallsInATree(t *testing.T) {
 	lab.LengthyOnly(t)
 	root := t.TempDir()
-	if err := unpack(debian(t), root); err != nil {
+	if err := unpack(bookworm.archive(t), root); err != nil {
 		t.Fatal(err)
 	}
 	rpm := func(arguments ...string) string {

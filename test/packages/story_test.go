@@ -41,7 +41,7 @@ hosts:
 func TestMachine(t *testing.T) {
 	lab.LengthyOnly(t)
 	r := lab.NewRealm(t, netns.Options{Prefix: "packages", Hosts: 1, Clients: 1})
-	s := story{newMachine(t, r.Gateway), r.Gateway, r.Clients[0]}
+	s := story{newMachine(t, r.Gateway, bookworm.archive(t)), r.Gateway, r.Clients[0]}
 	web := serve(t, r.Hosts()[0])
 	for name, v := range map[string]string{"/first.deb": built(t, "*_amd64.deb"), "/next.deb": next(t)} {
 		content, err := os.ReadFile(v)
