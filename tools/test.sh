@@ -31,7 +31,7 @@ declare -A lengthy=(
   [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionHosts|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|PageBesideAMillionSessions|ThousandFetches|TraceInADayOfMappings|UnanswerableQuestionsTakeNothingFromOthers|WebWithoutDaemon'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
   [page-load]='LargePool'
-  [packages]='BillListsEveryModule|ImageServesANameByItsLayerAlone|InstallInAChroot|Lintian|Machine|PackagesAreReproducible|PackageStates|RPMInstallsInATree|SumsAreSigned'
+  [packages]='Backup|BillListsEveryModule|FirstName|ImageServesANameByItsLayerAlone|InstallInAChroot|Lintian|Machine|PackagesAreReproducible|PackageStates|RPMInstallsInATree|SumsAreSigned'
 )
 
 parts=("$@")

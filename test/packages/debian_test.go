@@ -21,6 +21,7 @@ type debian struct {
 
 var (
 	bookworm = debian{suite: "bookworm", add: "systemd-sysv"}                    // Debian 12
+	trixie   = debian{suite: "trixie", add: "systemd-sysv"}                      // Debian 13
 	without  = debian{suite: "bookworm", add: "libc-bin", fetch: "systemd-sysv"} // one without systemd, as containers are
 )
 
