@@ -93,6 +93,14 @@ func (d *hostKeeper) prepareHost(name string, ifindex int) error {
 	return writeHost(name, hostWanted)
 }
 
+// stopHost has the interface forward nothing, while no program is attached to it. What a single machine forwards is its own business.
+func (d *hostKeeper) stopHost(name string, ifindex int) error {
+	if d.options.Single {
+		return nil
+	}
+	return errors.Join(d.rememberHost(name, ifindex), writeSetting(name, "forwarding", 0))
+}
+
 // rememberHost keeps the settings that the interface had before the first change,
 // in a table that is pinned with the programs.
 func (d *hostKeeper) rememberHost(name string, ifindex int) error {

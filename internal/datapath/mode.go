@@ -84,7 +84,7 @@ func (d *attachment) followMode(p *port) error {
 // reattach attaches in another mode. The kernel does not hold both at a time; meanwhile
 // it forwards nothing untranslated.
 func (d *attachment) reattach(p *port) error {
-	if err := writeSetting(p.name, "forwarding", 0); err != nil {
+	if err := d.stopHost(p.name, p.ifindex); err != nil {
 		return err
 	}
 	_ = p.hold.remove()

@@ -80,6 +80,11 @@ func (d *attachment) Attach() error {
 	if err := d.discardPorts(); err != nil {
 		return err
 	}
+	if d.options.Single { // an earlier daemon may have served a gateway
+		if err := d.restoreHost(); err != nil {
+			return err
+		}
+	}
 	if err := d.followEgress(); err != nil { // before anything is forwarded
 		return err
 	}

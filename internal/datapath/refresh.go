@@ -91,7 +91,7 @@ func (d *attachment) attachAgain(p *port) error {
 	if err == nil || p.hold != nil {
 		return err
 	}
-	return errors.Join(err, d.rememberHost(p.name, p.ifindex), writeSetting(p.name, "forwarding", 0))
+	return errors.Join(err, d.stopHost(p.name, p.ifindex))
 }
 
 // leave gives an interface up, for which another has taken the name. If it has

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
 	"github.com/realmgate/realmgate/internal/lab/packets"
@@ -181,17 +180,7 @@ func TestInterfaceWithoutAProgram(t *testing.T) {
 	}
 	g.remake(nil)
 	check(t, g.namespace.SetSysctl("net/ipv4/conf/eth0/forwarding", "1"))
-	var foreign []link.Link
-	g.in(func() error {
-		for range 100 { // the kernel takes 64
-			l, err := link.AttachTCX(link.TCXOptions{Program: g.foreign(), Interface: g.public, Attach: ebpf.AttachTCXIngress})
-			if err != nil {
-				return nil //nolint:nilerr // there is no place left
-			}
-			foreign = append(foreign, l)
-		}
-		return errors.New("the kernel takes any number of programs: this test shows nothing")
-	})
+	foreign := g.crowd()
 	for range 2 {
 		if err := g.namespace.Do(g.data.Refresh); err == nil {
 			t.Fatal("it is attached beside 64 others: this test shows nothing")
