@@ -27,7 +27,7 @@ func TestOptionsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"no argument can have a NUL", func(o *Options) { o.File, o.Command = "", []string{"/bin/x", "\x00"} }},
 		{"0 patterns", func(o *Options) { o.Patterns = nil }},
 		{"17 patterns", func(o *Options) { o.Patterns = slices.Repeat([]string{"sshd"}, 17) }},
-		{"none of the ready-made ones (nginx-access, postfix, sshd)", func(o *Options) { o.Patterns = []string{"ssh"} }},
+		{"none of the ready-made ones (dovecot, nginx-access, postfix, sshd, wordpress, wordpress-access)", func(o *Options) { o.Patterns = []string{"ssh"} }},
 		{`pattern "<ADDRESS>": it must begin with ^`, func(o *Options) { o.Patterns = []string{"sshd", "<ADDRESS>"} }},
 		{"maxretry 0", func(o *Options) { o.MaxRetry = 0 }},
 		{"maxretry 1001", func(o *Options) { o.MaxRetry = settings.MostRetries + 1 }},

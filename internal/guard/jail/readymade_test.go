@@ -65,6 +65,55 @@ var samples = []sample{
 	{"nginx-access", "", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "\x16\x03\x01" 400 157 "-" "-"`},
 	{"nginx-access", "", `unix: - - [02/Jan/2026:15:04:05 +0100] "GET /203.0.113.1 HTTP/1.1" 404 153 "-" "-"`},
 
+	// Dovecot 2.2 to 2.4, with what OpenSSL says of the end, and with elements that the log may have.
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 8 secs): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<8oNSumM3A8mK/86a>"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot[442]: pop3-login: Aborted login (auth failed, 3 attempts in 17 secs): user=<bob@example.org>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, session=<YADINsQCDs5BH8Pg>"},
+	{"dovecot", "198.51.100.7", "2026-01-02T15:04:05.123456+01:00 mx dovecot: imap-login: Login aborted: Connection closed (auth failed, 2 attempts in 14 secs) (auth_failed): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<8oNSumM3A8mK/86a>"},
+	{"dovecot", "198.51.100.7", "Jan 02 15:04:05 imap-login: Info: Login aborted: Connection closed (auth failed, 3 attempts in 15 secs) (auth_failed): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<25Nw4GQ3Ms9QM7WQ>"},
+	{"dovecot", "198.51.100.7", "2026-01-02 15:04:05 pop3-login: Info: Disconnected: Connection closed: read(size=988) failed: Connection reset by peer (auth failed, 1 attempts in 2 secs): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, session=<ZfpthtYmgKpXeHG9>"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected: Inactivity (auth failed, 1 attempts): user=<info>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts): method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS: Disconnected"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 8 secs): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, TLSv1.2 with cipher ECDHE-RSA-AES256-GCM-SHA384 (256/256 bits)"},
+	{"dovecot", "2001:db8::7", "Jan  2 15:04:05 mx dovecot: submission-login: Client has quit the connection (auth failed, 1 attempts in 2 secs): user=<bob>, method=LOGIN, rip=2001:db8::7, lip=2001:db8::25, mpid=4711, TLS, session=<jkl012==>"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: managesieve-login: Remote closed connection (auth failed, 1 attempts in 2 secs): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25"},
+	// As 2.3.19 wrote them into a file of its own, but for the addresses; the second is a user who tried to forge.
+	{"dovecot", "198.51.100.7", "2026-11-30 15:49:57 imap-login: Info: Disconnected: Connection closed (auth failed, 2 attempts in 8 secs): user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, secured, session=<l1ogXIBhOIZ/AAAB>"},
+	{"dovecot", "198.51.100.7", "2026-11-30 15:50:07 imap-login: Info: Disconnected: Aborted login by logging out (auth failed, 1 attempts in 10 secs): user=<x>, method=PLAIN, rip=203.0.113.1, lip=127.0.0.1, session=<x>>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, secured, session=<K12TXIBhRIZ/AAAB>"},
+	{"dovecot", "", "2026-11-30 15:50:22 imap-login: Info: Login: user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, mpid=25861, secured, session=<MkksXYBh3Kt/AAAB>"},
+	{"dovecot", "", "2026-11-30 15:50:22 imap(bob)<25861><MkksXYBh3Kt/AAAB>: Info: Disconnected: Logged out in=8 out=468 deleted=0 expunged=0"},
+	{"dovecot", "", "2026-11-30 15:50:22 imap-login: Info: Disconnected: Connection closed (no auth attempts in 0 secs): user=<>, rip=198.51.100.7, lip=192.0.2.25, secured, session=<3XMSXoBhJId/AAAB>"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Login: user=<bob>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, mpid=4711, TLS, session=<8oNSumM3A8mK/86a>"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (no auth attempts in 0 secs): user=<>, rip=198.51.100.7, lip=192.0.2.25, TLS handshaking, session=<8oNSumM3A8mK/86a>"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Aborted login (tried to use disallowed plaintext auth): user=<>, rip=198.51.100.7, lip=192.0.2.25"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (client didn't finish SASL auth, waited 2 secs): user=<>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap(bob)<4711><8oNSumM3A8mK/86a>: Disconnected: Logged out in=146 out=2974"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: auth-worker(4711): pam(bob,198.51.100.7,<8oNSumM3A8mK/86a>): pam_authenticate() failed: Authentication failure (Password mismatch?)"},
+	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 2 secs): user=<x>, method=PLAIN, rip=203.0.113.1, lip=192.0.2.25, session=<x>>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<8oNSumM3A8mK/86a>"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Login: user=<Disconnected (auth failed, 1 attempts in 2 secs): user=<x>, rip=203.0.113.1, lip=192.0.2.25>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25"},
+
+	// "WP fail2ban", free and premium, and what other plugins took over from it.
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication failure for admin from 198.51.100.7"},
+	{"wordpress", "198.51.100.7", "2026-01-02T15:04:05.123456+01:00 web wordpress(www.example.org)[4711]: Authentication attempt for unknown user bob from 198.51.100.7"},
+	{"wordpress", "2001:db8::7", "Jan  2 15:04:05 web wp(www.example.org)[4711]: XML-RPC authentication failure for admin from 2001:db8::7"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: REST authentication failure for admin from 198.51.100.7"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: XML-RPC multicall authentication failure from 198.51.100.7"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Blocked authentication attempt for admin from 198.51.100.7"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Blocked user enumeration attempt from 198.51.100.7"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Empty username from 198.51.100.7"},
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Accepted password for admin from 198.51.100.7"},
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Pingback requested from 198.51.100.7"},
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication failure for admin from 198.51.100.7 port 443"},
+	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication attempt for unknown user x from 203.0.113.1 from 198.51.100.7"},
+	{"wordpress", "", "Jan  2 15:04:05 web sshd[4711]: wordpress(www.example.org)[4711]: Authentication failure for admin from 203.0.113.1"},
+
+	{"wordpress-access", "198.51.100.7", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "POST /wp-login.php HTTP/1.1" 200 4523 "https://www.example.org/wp-login.php" "Mozilla/5.0"`},
+	{"wordpress-access", "2001:db8::7", `2001:db8::7 - - [02/Jan/2026:15:04:05 +0100] "POST /blog/wp-login.php?redirect_to=x HTTP/2.0" 200 4523 "-" "Mozilla/5.0"`},
+	{"wordpress-access", "", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "POST /wp-login.php HTTP/1.1" 302 0 "-" "Mozilla/5.0"`},
+	{"wordpress-access", "", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "GET /wp-login.php HTTP/1.1" 200 4523 "-" "Mozilla/5.0"`},
+	{"wordpress-access", "", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "POST /x?/wp-login.php HTTP/1.1" 200 4523 "-" "Mozilla/5.0"`},
+	{"wordpress-access", "", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "GET / HTTP/1.1" 200 612 "-" "POST /wp-login.php HTTP/1.1\x22 200 "`},
+	{"wordpress-access", "", `unix: - 203.0.113.1 [02/Jan/2026:15:04:05 +0100] "POST /wp-login.php HTTP/1.1" 200 4523 "-" "-"`},
+
 	{"postfix", "198.51.100.7", "Jan  2 15:04:05 mx postfix/smtpd[4711]: warning: unknown[198.51.100.7]: SASL LOGIN authentication failed: UGFzc3dvcmQ6"},
 	{"postfix", "198.51.100.7", "2026-01-02T15:04:05.123456+01:00 mx postfix/submission/smtpd[4711]: warning: host-7.example.net[198.51.100.7]: SASL PLAIN authentication failed: (reason unavailable), sasl_username=bob@example.com"},
 	{"postfix", "2001:db8::7", "Jan  2 15:04:05 mx postfix/smtps/smtpd[4711]: warning: unknown[2001:db8::7]: SASL CRAM-MD5 authentication failed: authentication failure"},
@@ -152,6 +201,23 @@ var logged = map[string]func(text string) []string{
 		text = strings.ReplaceAll(text, `"`, `\x22`)
 		const format = `198.51.100.7 - %s [02/Jan/2026:15:04:05 +0100] "%s" 401 179 "%s" "%s"`
 		return []string{fmt.Sprintf(format, text, text, text, text)}
+	},
+	"dovecot": func(text string) []string {
+		return []string{
+			"Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 2 secs): user=<" + text + ">, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<8oNSumM3A8mK/86a>",
+			"Jan 02 15:04:05 imap-login: Info: Login aborted: Connection closed (auth failed, 3 attempts in 15 secs) (auth_failed): user=<" + text + ">, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25",
+		}
+	},
+	"wordpress": func(text string) []string {
+		return []string{
+			"Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication attempt for unknown user " + text + " from 198.51.100.7",
+			"Jan  2 15:04:05 web wordpress(" + strings.ReplaceAll(text, " ", "") + ")[4711]: Authentication failure for " + text + " from 198.51.100.7",
+		}
+	},
+	"wordpress-access": func(text string) []string {
+		text = strings.ReplaceAll(text, `"`, `\x22`)
+		const format = `198.51.100.7 - %s [02/Jan/2026:15:04:05 +0100] "POST /wp-login.php?%s HTTP/1.1" 200 4523 "%s" "%s"`
+		return []string{fmt.Sprintf(format, text, strings.NewReplacer(" ", "+", "\t", "+").Replace(text), text, text)}
 	},
 	"postfix": func(text string) []string {
 		const head = "Jan  2 15:04:05 mx postfix/smtpd[4711]: "
