@@ -10,8 +10,10 @@ type Sink struct {
 	Name      string       `json:"name"`
 	File      string       `json:"file,omitempty"`
 	Command   []string     `json:"command,omitempty"`
-	Webhook   string       `json:"webhook,omitempty"` // scheme and host: the rest may be secret
-	Kinds     []event.Kind `json:"kinds,omitempty"`   // that it is told; left out: all
+	Webhook   string       `json:"webhook,omitempty"`  // scheme and host: the rest may be secret
+	Mail      []string     `json:"mail,omitempty"`     // whom it is sent to
+	Telegram  string       `json:"telegram,omitempty"` // the chat
+	Kinds     []event.Kind `json:"kinds,omitempty"`    // that it is told; left out: all
 	Delivered uint64       `json:"delivered"`
 	Lost      uint64       `json:"lost"`
 	Queued    int          `json:"queued"`

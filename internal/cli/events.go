@@ -46,6 +46,10 @@ func toOf(s client.Sink) string {
 		return s.File
 	case s.Webhook != "":
 		return s.Webhook
+	case len(s.Mail) > 0:
+		return "mail to " + strings.Join(s.Mail, ", ")
+	case s.Telegram != "":
+		return "Telegram chat " + s.Telegram
 	}
 	return strings.Join(s.Command, " ")
 }

@@ -45,6 +45,8 @@ func populated() *fakeDaemon {
 			{Name: "log", File: "/var/log/realmgate/events.jsonl", Delivered: 1_234_567, Queued: 3},
 			{Name: "siem", Command: []string{"/usr/bin/logger", "-t", "realmgate"}, Kinds: []event.Kind{"ban"}, Delivered: 4, Lost: 4711, Queued: 1024, Failures: 2, Error: "the command has read nothing for 10s"},
 			{Name: "hook", Webhook: "https://hooks.example", Delivered: 12},
+			{Name: "mail", Mail: []string{"root@example.net", "noc@example.net"}, Delivered: 4711, Queued: 12},
+			{Name: "chat", Telegram: "-1001234567890", Delivered: 4711, Failures: 1, Error: "the server answered 429: Too Many Requests: retry after 9"},
 		},
 		lists: []client.List{
 			{

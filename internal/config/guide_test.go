@@ -39,6 +39,7 @@ func filesOfExamples(t *testing.T) string {
 	directory := t.TempDir()
 	for name, from := range map[string]string{
 		"own.bpf.o": "own.bpf.o", "only_small_pings.bpf.o": "own.bpf.o", "bad.txt": "bad.txt", "blacklist.txt": "bad.txt",
+		"mail.password": "mail.password", "telegram.token": "telegram.token",
 	} {
 		content, err := os.ReadFile(filepath.Join("testdata", from))
 		if err != nil {

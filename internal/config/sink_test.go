@@ -20,6 +20,14 @@ func renderSinks(line func(string, ...any), sinks []events.Sink) {
 			to = fmt.Sprintf("file: %q", s.File)
 		case s.Webhook != "":
 			to = fmt.Sprintf("webhook: %q", s.Webhook)
+		case s.Mail != nil:
+			to = fmt.Sprintf("mail: {server: %q, tls: %s, from: %q, to: %s", s.Mail.Server, s.Mail.TLS, s.Mail.From, list(s.Mail.To))
+			if s.Mail.User != "" {
+				to += fmt.Sprintf(", user: %q, password_file: %q", s.Mail.User, s.Mail.PasswordFile)
+			}
+			to += "}"
+		case s.Telegram != nil:
+			to = fmt.Sprintf("telegram: {token_file: %q, chat: %q, server: %q}", s.Telegram.TokenFile, s.Telegram.Chat, s.Telegram.Server)
 		}
 		line("  - name: %q\n    %s", s.Name, to)
 		if len(s.Kinds) > 0 {

@@ -30,10 +30,17 @@ func (h *Hub) Report(s *api.Status) error {
 func (h *Hub) Events() ([]api.Sink, error) {
 	list := []api.Sink{}
 	for _, s := range h.Status() {
-		list = append(list, api.Sink{
+		sink := api.Sink{
 			Name: s.Name, File: s.File, Command: s.Command, Webhook: s.Host(), Kinds: s.Kinds,
 			Delivered: s.Delivered, Lost: s.Lost, Queued: s.Queued, Failures: s.Failures, Error: s.Error,
-		})
+		}
+		if s.Mail != nil {
+			sink.Mail = s.Mail.To
+		}
+		if s.Telegram != nil {
+			sink.Telegram = s.Telegram.Chat
+		}
+		list = append(list, sink)
 	}
 	return list, nil
 }

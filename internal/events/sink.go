@@ -14,8 +14,10 @@ const (
 	// batchBytes is how long these are together, unless one alone is longer: web servers
 	// refuse requests beyond some size, for ever.
 	batchBytes = 64 << 10
-	firstWait  = time.Second
-	longWait   = time.Minute // at most, and how long all has to be well to begin with firstWait again
+	// mostDigested is how long all that waits may be for a digest: a queue full of the longest lines.
+	mostDigested = queueRoom * 8 << 10
+	firstWait    = time.Second
+	longWait     = time.Minute // at most, and how long all has to be well to begin with firstWait again
 )
 
 // outlet takes lines somewhere. Its methods are called by one goroutine.
@@ -71,7 +73,7 @@ func (s *sink) put(r *record, last bool) {
 // outlet fails.
 func (s *sink) run(ctx context.Context, out outlet) {
 	defer close(s.over)
-	wait, failed := firstWait, time.Time{}
+	wait, failed, before := firstWait, time.Time{}, uint64(0)
 	for ctx.Err() == nil {
 		more, err := s.step(ctx, out)
 		if err != nil && ctx.Err() == nil {
@@ -81,12 +83,13 @@ func (s *sink) run(ctx context.Context, out outlet) {
 			if time.Since(failed) >= longWait {
 				wait = firstWait
 			}
-			select {
-			case <-ctx.Done():
-			case <-s.closing:
-			case <-s.after(wait):
-			}
+			s.pause(ctx, waitOf(err, wait))
 			wait, failed = min(2*wait, longWait), time.Now()
+			continue
+		}
+		if _, _, pause := s.pace(); pause > 0 && s.delivered() > before {
+			before = s.delivered()
+			s.pause(ctx, pause)
 			continue
 		}
 		if more {
@@ -106,10 +109,20 @@ func (s *sink) run(ctx context.Context, out outlet) {
 	s.finish(ctx, out)
 }
 
+// pause waits, unless the sink is to end.
+func (s *sink) pause(ctx context.Context, wait time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-s.closing:
+	case <-s.after(wait):
+	}
+}
+
 // step offers the outlet what waits, and reports whether more does.
 func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 	s.mutex.Lock()
-	entries := s.queue.first(batch)
+	most, octets, _ := s.pace()
+	entries := s.queue.first(most)
 	s.mutex.Unlock()
 	lines, size := make([][]byte, 0, len(entries)), 0
 	for _, e := range entries {
@@ -117,7 +130,7 @@ func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if size += len(line); size > batchBytes && len(lines) > 0 {
+		if size += len(line); size > octets && len(lines) > 0 {
 			break
 		}
 		lines = append(lines, line)
@@ -163,6 +176,12 @@ func (s *sink) waiting() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return len(s.queue.waiting)
+}
+
+func (s *sink) delivered() uint64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.queue.delivered
 }
 
 // finish closes the outlet, and gives up what still waits.

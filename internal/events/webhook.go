@@ -24,8 +24,11 @@ type webhook struct {
 	client *http.Client
 }
 
-func newWebhook(address string) *webhook {
-	return &webhook{address, answerTime, &http.Client{
+func newWebhook(address string) *webhook { return &webhook{address, answerTime, newClient()} }
+
+// newClient is for requests that are far apart.
+func newClient() *http.Client {
+	return &http.Client{
 		// Whoever answers must not choose where the events go.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -34,7 +37,7 @@ func newWebhook(address string) *webhook {
 			DisableKeepAlives:      true,                                               // the next event may be far
 			MaxResponseHeaderBytes: 64 << 10,
 		},
-	}}
+	}
 }
 
 // deliver implements outlet.

@@ -10,13 +10,16 @@ import (
 // mostSinks is how many sinks of events there may be.
 const mostSinks = 16
 
-// Sink is where events go: exactly one of File, Command and Webhook is given.
+// Sink is where events go: exactly one of File, Command, Webhook, Mail and Telegram is given.
 type Sink struct {
 	Name    string       // unique
 	File    string       // absolute path
 	Command []string     // argument vector, whose first part is an absolute path
 	Webhook string       // with http or https and a host
 	Kinds   []event.Kind // each once; empty: all
+
+	Mail     *Mail
+	Telegram *Telegram
 }
 
 type entry struct {
@@ -24,6 +27,8 @@ type entry struct {
 	sink                                         Sink
 	command                                      []schema.At[string]
 	kinds                                        []schema.At[event.Kind]
+	mail                                         mailDraft
+	telegram                                     telegramDraft
 	nameLine, fileLine, commandLine, webhookLine int
 }
 
@@ -33,6 +38,8 @@ func (d *entry) keys() []schema.Key {
 		schema.Noting(&d.fileLine, schema.One("file", &d.sink.File, schema.AbsolutePath()).Otherwise("none")),
 		schema.Noting(&d.commandLine, schema.Many("command", &d.command, schema.Argument(), 1)),
 		schema.Noting(&d.webhookLine, schema.One("webhook", &d.sink.Webhook, schema.URL()).Otherwise("none")),
+		d.mail.key(),
+		d.telegram.key(),
 		schema.Many("kinds", &d.kinds, schema.Choice(event.Kinds()...), 1).Otherwise("all"),
 	}
 }
@@ -63,13 +70,14 @@ func (s *Draft) Finish(faults *schema.Faults) {
 
 func (d *entry) finish(faults *schema.Faults, path string) Sink {
 	given := 0
-	for _, line := range []int{d.fileLine, d.commandLine, d.webhookLine} {
+	for _, line := range []int{d.fileLine, d.commandLine, d.webhookLine, d.mail.line, d.telegram.line} {
 		given += min(line, 1)
 	}
 	if d.Line > 0 && given != 1 {
-		faults.Add(d.Line, "%s: give one of file, command and webhook, not %d of them", path, given)
+		faults.Add(d.Line, "%s: give one of file, command, webhook, mail and telegram, not %d of them", path, given)
 	}
 	d.sink.Command = schema.Command(faults, path+".command", d.command, d.commandLine)
+	d.sink.Mail, d.sink.Telegram = d.mail.finish(faults, path+".mail"), d.telegram.finish(faults, path+".telegram")
 	seen := map[event.Kind]bool{}
 	for _, k := range d.kinds {
 		if seen[k.Value] {

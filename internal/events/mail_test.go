@@ -1,0 +1,186 @@
+package events
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/events/settings"
+)
+
+// server is a mail server as RFC 5321 has it: STARTTLS (RFC 3207), AUTH PLAIN (RFC 4954), and a queue.
+type server struct {
+	net.Listener
+	trust   *tls.Config // of clients
+	own     *tls.Config
+	plain   bool   // it offers no STARTTLS
+	refuses string // what it answers to DATA's end
+	got     chan letter
+}
+
+type letter struct {
+	from string
+	to   []string
+	user string // who has logged in
+	text string
+	tls  bool
+}
+
+func newServer(t *testing.T, atOnce bool) *server {
+	t.Helper()
+	web := httptest.NewUnstartedServer(http.NotFoundHandler()) // for its certificate
+	web.StartTLS()
+	t.Cleanup(web.Close)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(web.Certificate())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{
+		Listener: listener, got: make(chan letter, 10),
+		trust: &tls.Config{RootCAs: trusted, ServerName: "example.com", MinVersion: tls.VersionTLS12},
+		own:   &tls.Config{Certificates: web.TLS.Certificates, MinVersion: tls.VersionTLS12},
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if atOnce {
+					s.talk(tls.Server(c, s.own), true)
+				} else {
+					s.talk(c, false)
+				}
+			}()
+		}
+	}()
+	return s
+}
+
+func (s *server) talk(c net.Conn, secret bool) {
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	in, l := textproto.NewReader(bufio.NewReader(c)), letter{tls: secret}
+	say := func(lines ...string) { _, _ = io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n") }
+	say("220 mx.example.net ESMTP")
+	for {
+		line, err := in.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(line, " ")
+		switch verb = strings.ToUpper(verb); {
+		case verb == "EHLO" && !l.tls && !s.plain:
+			say("250-mx.example.net", "250-8BITMIME", "250 STARTTLS")
+		case verb == "EHLO":
+			say("250-mx.example.net", "250-8BITMIME", "250 AUTH PLAIN LOGIN")
+		case verb == "STARTTLS":
+			say("220 go ahead")
+			c = tls.Server(c, s.own)
+			in, l = textproto.NewReader(bufio.NewReader(c)), letter{tls: true}
+		case verb == "AUTH":
+			_, word, _ := strings.Cut(rest, " ")
+			raw, _ := base64.StdEncoding.DecodeString(word)
+			parts := strings.Split(string(raw), "\x00")
+			if len(parts) != 3 || parts[2] != "right" {
+				say("535 5.7.8 authentication failed")
+				continue
+			}
+			l.user = parts[1]
+			say("235 2.7.0 welcome")
+		case verb == "MAIL":
+			l.from = rest
+			say("250 2.1.0 ok")
+		case verb == "RCPT":
+			l.to = append(l.to, strings.TrimPrefix(rest, "TO:"))
+			say("250 2.1.5 ok")
+		case verb == "DATA":
+			say("354 end with a dot")
+			text, err := in.ReadDotBytes()
+			if err != nil {
+				return
+			}
+			if s.refuses != "" {
+				say(s.refuses)
+				continue
+			}
+			l.text = string(text)
+			s.got <- l
+			say("250 2.0.0 queued")
+		case verb == "QUIT":
+			say("221 2.0.0 bye")
+			return
+		default:
+			say("250 2.0.0 ok")
+		}
+	}
+}
+
+func (s *server) outlet(how, user, password string) *mail {
+	m := newMail(settings.Mail{Server: s.Addr().String(), TLS: how, From: "realmgate@example.net", To: []string{"root@example.net", "noc@example.net"}, User: user, Password: password})
+	m.trust = s.trust
+	return m
+}
+
+// One mail takes what waits, to everybody, over TLS where it is to be; text of strangers makes no header.
+func TestMailReachesAServer(t *testing.T) {
+	t.Parallel()
+	for how, user := range map[string]string{settings.TLSUpgrade: "gw", settings.TLSAtOnce: "gw", settings.TLSNone: ""} {
+		s := newServer(t, how == settings.TLSAtOnce)
+		lines := lined(t, 2, banned("198.51.100.7", "a\r\nBcc: x@example.org\r\n.\r\n"), banned("198.51.100.8", "jail ssh: 5 failures"))
+		n, err := s.outlet(how, user, "right").deliver(t.Context(), lines, nil)
+		if n != 2 || err != nil {
+			t.Fatalf("%s: %d, %v", how, n, err)
+		}
+		l := <-s.got
+		if l.user != user || l.tls != (how != settings.TLSNone) || fmt.Sprint(l.to) != "[<root@example.net> <noc@example.net>]" || !strings.HasPrefix(l.from, "FROM:<realmgate@example.net>") {
+			t.Errorf("%s: %+v", how, l)
+		}
+		for _, want := range []string{"Subject: realmgate gw: 2 ban\n", "Auto-Submitted: auto-generated\n", "\nMessage-ID: ", "\nDate: ", "2 events: 2 ban; 2 more were lost\n", "198.51.100.8/32"} {
+			if !strings.Contains("\n"+l.text, want) {
+				t.Errorf("%s: %q is not in\n%s", how, want, l.text)
+			}
+		}
+		if strings.Contains(l.text, "\nBcc:") {
+			t.Errorf("%s: a stranger wrote a header:\n%s", how, l.text)
+		}
+	}
+}
+
+// A mail that cannot be sent stays, and the error says by which server and why, but no password.
+func TestMailIsRefused(t *testing.T) {
+	t.Parallel()
+	full, plain, silent := newServer(t, false), newServer(t, false), newServer(t, false)
+	full.refuses, plain.plain = "452 4.3.1 mailbox full", true
+	untrusted := newServer(t, false).outlet(settings.TLSUpgrade, "", "")
+	untrusted.trust = nil
+	late := silent.outlet(settings.TLSAtOnce, "", "") // it waits for a hello that never is
+	late.limit = 200 * time.Millisecond
+	for want, m := range map[string]*mail{
+		"mailbox full":                full.outlet(settings.TLSUpgrade, "", ""),
+		"authentication failed":       newServer(t, false).outlet(settings.TLSUpgrade, "gw", "hunter2"),
+		"STARTTLS":                    plain.outlet(settings.TLSUpgrade, "", ""),
+		"certificate":                 untrusted,
+		"":                            late,
+		"connect: connection refused": newMail(settings.Mail{Server: "127.0.0.1:1", From: "a@example.net", To: []string{"b@example.net"}}),
+	} {
+		n, err := m.deliver(t.Context(), lined(t, 0, banned("198.51.100.7", "a")), nil)
+		if n != 0 || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), m.Server) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%d, %v, want %q", n, err, want)
+		}
+	}
+}
