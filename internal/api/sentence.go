@@ -34,6 +34,9 @@ func (s *Status) Sentence() string {
 	default:
 		return fmt.Sprintf("%d things are wrong. The first: %s", n, slices.Min(s.Warnings))
 	}
+	if s.Single() {
+		return fmt.Sprintf("All is well: %s.", counted(uint64(s.Bans), "ban"))
+	}
 	standing := fmt.Sprintf("%s and %s", counted(s.Sessions.Used, "session"), counted(s.Half.Used, "open offer"))
 	for _, table := range []struct {
 		name string
@@ -44,6 +47,11 @@ func (s *Status) Sentence() string {
 		}
 	}
 	return fmt.Sprintf("All is well: %s, %s lent so far, nothing is full.", standing, counted(s.Lent, "name"))
+}
+
+// Single reports whether the machine has nobody behind it: it has neither sessions nor names.
+func (s *Status) Single() bool {
+	return len(s.Interfaces) > 0 && !slices.ContainsFunc(s.Interfaces, func(i Interface) bool { return i.Side == "private" })
 }
 
 func counted(n uint64, what string) string {

@@ -37,18 +37,13 @@ docs/reference/counters.md explains the reasons.`,
 			return writeJSON(a.stdout, s)
 		}
 		parts := []string{statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusWeb(s), statusReasons(s)}
-		if single(s) { // the rest is of hosts inside
+		if s.Single() { // the rest is of hosts inside
 			parts = []string{parts[0], parts[1], statusInterfaces(s), statusReasons(s)}
 		}
 		_, err = io.WriteString(a.stdout, strings.Join(parts, ""))
 		return written(err)
 	})
 	return command
-}
-
-// single reports whether the machine has nobody behind it.
-func single(s client.Status) bool {
-	return len(s.Interfaces) > 0 && !slices.ContainsFunc(s.Interfaces, func(i client.Interface) bool { return i.Side == "private" })
 }
 
 func statusHead(s client.Status, now time.Time) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/api"
 )
@@ -20,10 +21,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 // screen is one that has a path. Its template is template/NAME.html, which defines NAME, its script assets/screen/NAME.js.
 type screen struct {
-	Name  string
-	Path  string
-	Title string
-	Key   string // after g, on the keyboard
+	Name   string
+	Path   string
+	Title  string
+	Key    string // after g, on the keyboard
+	Inside bool   // it is about hosts inside, of which a single machine has none
 	// Figures are what it shows where there is no script; nil: its template needs none.
 	Figures func(get) (any, error)
 }
@@ -48,6 +50,14 @@ type head struct {
 	Leaves bool        // there is a login to end
 
 	Figures any
+}
+
+// Single reports whether the machine has nobody behind it.
+func (h head) Single() bool { return h.Status != nil && h.Status.Single() }
+
+// Shown are the screens of the menu.
+func (h head) Shown() []screen {
+	return slices.DeleteFunc(slices.Clone(h.Menu), func(s screen) bool { return s.Inside && h.Single() })
 }
 
 // Well reports that nothing is wrong.

@@ -27,6 +27,17 @@ func TestSingleMachine(t *testing.T) {
 	b := newBrowser(t, g.Gateway.Namespace)
 	b.open(link.String())
 	b.until("figures are live", `document.querySelector("#figure-list").dataset.live === "yes"`)
+	for what, want := range map[string]string{
+		`[...document.querySelectorAll("main h2")].map((h) => h.innerText).join(", ")`:             "Figures, What happened",
+		`[...document.querySelectorAll("#figure-list dt")].map((d) => d.innerText).join(", ")`:     "Bans",
+		`[...document.querySelectorAll("nav a")].map((a) => a.innerText).join(", ")`:               "Now, Drops, Chains, Protection, Explain, Configuration, Gateway",
+		`[...document.querySelectorAll("#charts a")].map((a) => a.getAttribute("href")).join(" ")`: "/gateway /drops",
+	} {
+		var got string
+		if b.eval(what, &got); got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
 	b.look("single")
 	b.quiet("single")
 	for _, screen := range []string{"/ring", "/names", "/sessions", "/drops", "/chains", "/protection", "/explain", "/configuration", "/gateway"} {

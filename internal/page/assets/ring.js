@@ -349,11 +349,11 @@ class Pixels {
   }
 }
 
-// follow draws the pool into an element and keeps it true. more are further topics and their handlers. told hears of each change.
+// follow draws the pool into an element and keeps it true; without one it draws nothing, as on a machine without a pool. more are further topics and their handlers. told hears of each change.
 export function follow(element, { choose, topics = [], handlers = {}, told } = {}) {
   let ring = null;
   const pool = new Pool((changed) => {
-    if (changed === null) ring = draw(element, pool, choose);
+    if (changed === null && element) ring = draw(element, pool, choose);
     else ring?.show(changed);
     told?.(pool);
   });

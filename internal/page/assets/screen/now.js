@@ -30,13 +30,16 @@ function Happened({ of }) {
   return html`<li><${When} at=${time} /> <b>${kind.replaceAll("_", " ")}</b> <span>${words.join(" · ")}</span></li>`;
 }
 
+const single = !document.getElementById("ring"); // a machine with nobody behind it
 function Figures({ status }) {
   const s = status;
+  const bans = html`<div><dt>Bans</dt><dd><a href="/protection">${number(s.bans)}</a></dd></div>`;
+  if (single) return bans;
   return html`
     <div><dt>Sessions</dt><dd><a href="/sessions">${number(s.sessions.used)}</a> <small>of ${compact(s.sessions.capacity)}</small></dd></div>
     <div><dt>Names lent</dt><dd><a href="/names">${number(s.lent)}</a> <small>${compact(s.claimed)} claimed, ${compact(s.expired)} not</small></dd></div>
     <div><dt>Questions</dt><dd><a href="/names">${number(s.dns.queries)}</a> <small>${compact(s.dns.refused)} refused</small></dd></div>
-    <div><dt>Bans</dt><dd><a href="/protection">${number(s.bans)}</a></dd></div>`;
+    ${bans}`;
 }
 
 // The name that was lent last, and to whom.
@@ -47,9 +50,9 @@ const figures = document.getElementById("figure-list");
 const charts = new Charts(document.getElementById("charts"), [
   { name: "Packets a second", rate: (s) => s.reasons.reduce((sum, r) => sum + (r.reason.startsWith("drop") ? 0 : r.packets), 0), href: "/gateway" },
   { name: "Drops a second", rate: (s) => s.reasons.reduce((sum, r) => sum + (r.reason.startsWith("drop") ? r.packets : 0), 0), href: "/drops" },
-  { name: "Questions a second", rate: (s) => s.dns.queries, href: "/names" },
-  { name: "Sessions", value: (s) => s.sessions.used, href: "/sessions" },
-]);
+  { name: "Questions a second", rate: (s) => s.dns.queries, href: "/names", inside: true },
+  { name: "Sessions", value: (s) => s.sessions.used, href: "/sessions", inside: true },
+].filter((chart) => !(single && chart.inside)));
 
 const legend = document.getElementById("legend");
 const follower = follow(document.getElementById("ring"), {
