@@ -8,6 +8,10 @@ import (
 	"github.com/realmgate/realmgate/internal/metrics/metric"
 )
 
+// answers says whether a neighbour in a state of the kernel's does, as far as is known. While packets come for one that does not,
+// the kernel asks for it most of the time (NUD_INCOMPLETE): it has failed from the end of that to the next packet only.
+func answers(state int) bool { return state&(netlink.NUD_FAILED|netlink.NUD_INCOMPLETE) == 0 }
+
 // Measure says which next hops do not answer, as far as the kernel knows.
 func (m *Machine) Measure(page metric.Page) error {
 	hops, _ := m.LastNextHops()
@@ -20,7 +24,7 @@ func (m *Machine) Measure(page metric.Page) error {
 	}
 	failed := map[string]bool{}
 	for _, n := range neighbours {
-		if n.State == netlink.NUD_FAILED {
+		if !answers(n.State) {
 			failed[n.IP.String()] = true
 		}
 	}
