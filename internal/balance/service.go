@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -231,7 +232,8 @@ func (s *Service) Report(status *api.Status) error {
 	set := s.Current()
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if up, all := set[name].Up(); up < all {
-			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show", name, all-up, all))
+			chain, _, _ := strings.Cut(name, "/")
+			status.Warnings = append(status.Warnings, fmt.Sprintf("function %s: %d of %d backends are down: see realmgate chain show %s", name, all-up, all, chain))
 		}
 	}
 	return nil

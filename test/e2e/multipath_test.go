@@ -75,7 +75,7 @@ func TestMultipath(t *testing.T) {
 	generation := d.status().Generation
 	second()
 	d.eventuallyStates("up", "down")
-	if d.warning("1 of 2 backends are down") == "" {
+	if d.warning("1 of 2 backends are down: see realmgate chain show web") == "" {
 		t.Error("status says nothing of a backend that is down")
 	}
 	if got := pages(client0, out, 80, 10); got[hostName(0)+"\n"] != 10 {
