@@ -213,13 +213,13 @@ func TestEditsAreRefused(t *testing.T) {
 		`chain out: chains[1].functions[2].name: filter is the name of functions[0] too`: insert("out", "{use: filter}", Place{}),
 		`chain out: chains[1].functions[2].before: the chain has no function none`:       insert("out", "{use: filter, name: x, before: [none]}", Place{}),
 		`chain out: chains[1].functions: before and after of x go round in a circle`:     insert("out", "{use: filter, name: x, before: [x]}", Place{}),
-		`chain out: it has no function "none": see realmgate chain show`:                 insert("out", "{use: filter, name: x}", Place{Before: "none"}),
+		`chain out: it has no function "none": see realmgate chain show CHAIN`:           insert("out", "{use: filter, name: x}", Place{Before: "none"}),
 		`chain out: chains[1].functions[2].priority: want a whole number of 0 to 65535`:  insert("out", "{use: filter, name: x}", Place{Priority: &much}),
 		`chain out: chains[1].functions[0].after: the chain has no function last`:        func(d *Document) error { _, err := filterAfterLast(d).Remove("out", "last"); return err },
 		`chain out: what before and after of its functions say does not let x stand there`: func(d *Document) error {
 			return insert("out", "{use: filter, name: x}", Place{After: "filter"})(filterAfterLast(d))
 		},
-		`chain out: it has no function "last2": see realmgate chain show`: func(d *Document) error { _, err := d.Move("out", "last2", Place{}); return err },
+		`chain out: it has no function "last2": see realmgate chain show CHAIN`: func(d *Document) error { _, err := d.Move("out", "last2", Place{}); return err },
 		`chain out: chains[1].functions: there are 11, a chain has at most 10`: func(d *Document) error {
 			for _, name := range strings.Split("abcdefgh", "") {
 				var err error

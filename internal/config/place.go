@@ -77,7 +77,7 @@ func indexOf(list *yaml.Node, name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("it has no function %q: see realmgate chain show", name)
+	return 0, fmt.Errorf("it has no function %q: see realmgate chain show CHAIN", name)
 }
 
 func takeOut(list *yaml.Node, name string) (*yaml.Node, error) {
