@@ -29,7 +29,7 @@ func (g *Daemon) newServices() serviceList {
 	return serviceList{
 		{Name: "configuration", Open: g.openConfiguration, Prepare: g.prepareConfiguration},
 		{Name: "systemd", Open: noChange, Prepare: machine.prepareSystemd, Run: g.systemd.Run},
-		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run},
+		{Name: "lists", Prepare: guard.prepareLists, Run: g.lists.Run, Report: g.lists.Report},
 		{Name: "geofences", Prepare: guard.prepareGeofences},
 		{Name: "routes", Prepare: machine.prepareHops, Report: g.machine.Report},
 		{Name: "data plane", Immutable: immutableTables, Open: kernel.openData, Prepare: kernel.prepareData, Run: g.plane.Run, Report: g.plane.Report, Stop: g.plane.Stop},

@@ -141,6 +141,9 @@ func TestGuideLists(t *testing.T) {
 			t.Errorf("after an error the list is %+v", l)
 		}
 	}
+	if d.warning("list drop is not fetched") == "" {
+		t.Error("status says nothing of a list that failed twice")
+	}
 	mustHold("after errors")
 	if now := d.status().Generation; now != generation {
 		t.Errorf("errors made generation %d of %d", now, generation)

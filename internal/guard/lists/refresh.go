@@ -103,6 +103,17 @@ func (s *Service) Lists() ([]api.List, error) {
 	return list, nil
 }
 
+// Report says which lists were not had twice in a row: the next attempt may mend one failure.
+func (s *Service) Report(status *api.Status) error {
+	all, err := s.Lists()
+	for _, l := range all {
+		if l.Failures >= 2 {
+			status.Warnings = append(status.Warnings, fmt.Sprintf("list %s is not fetched, and its last good copy stays: %s: see realmgate lists", l.Name, l.Error))
+		}
+	}
+	return err
+}
+
 // RefreshLists implements api.ListCommands.
 func (s *Service) RefreshLists(r api.ListRequest) (api.ListChange, error) {
 	s.mutex.Lock()
