@@ -23,6 +23,7 @@ type collector struct {
 	descriptions []*prometheus.Desc // by metric
 	failures     atomic.Uint64
 	failed       atomic.Bool // at the last scrape
+	told         atomic.Bool // of what could not be written, since the last scrape began
 }
 
 func newCollector(sources func() []Source, log *slog.Logger) *collector {
@@ -43,6 +44,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
+	c.told.Store(false)
 	p := &page{collector: c, to: to, series: make([]int, len(c.descriptions))}
 	failed := false
 	for _, s := range c.sources() {
@@ -59,8 +61,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	p.Put(metric.SeriesLeftOut, float64(p.leftOut))
 }
 
-// Println implements promhttp.Logger: it is told what could not be written.
+// Println implements promhttp.Logger: it is told what could not be written, which of a page that is given up is each of its metrics.
 func (c *collector) Println(said ...any) {
+	if c.told.Swap(true) {
+		return
+	}
 	c.log.Warn("page of metrics not whole", "error", fmt.Sprint(said...))
 }
 

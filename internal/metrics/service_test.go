@@ -149,6 +149,26 @@ func TestFailureLeavesTheRest(t *testing.T) {
 	})
 }
 
+// A page that comes too late is told of in one line, however much was on it.
+func TestLatePageIsToldOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := newPage(slog.New(slog.NewTextHandler(&log, nil)), source(func(p metric.Page) error {
+			time.Sleep(2 * scrapeTime)
+			p.Put(metric.Sessions, 5)
+			return nil
+		}))
+		for n := 1; n <= 2; n++ {
+			code, _ := scrape(s)
+			time.Sleep(2 * scrapeTime)
+			synctest.Wait()
+			if lines := strings.Count(log.String(), "\n"); code != http.StatusServiceUnavailable || lines != n {
+				t.Errorf("scrape %d: status %d, %d lines:\n%s", n, code, lines, log.String())
+			}
+		}
+	})
+}
+
 // Who asks does not wait for longer than a second, and few may at a time.
 func TestScrapeHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
