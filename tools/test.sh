@@ -16,13 +16,14 @@ fi
 
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
-declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [browser]=18 [page]=10 [lab]=15 [explain]=12
+declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [alerts]=8 [browser]=18 [page]=10 [lab]=15 [explain]=12
   [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=30 [transfers]=38 [page-load]=15 [packages]=40 [fuzz]=22)
-slow=(tcx daemon e2e browser page lab explain matrix-http matrix-https matrix-both clients sites measures transfers page-load packages fuzz)
+slow=(tcx daemon e2e alerts browser page lab explain matrix-http matrix-https matrix-both clients sites measures transfers page-load packages fuzz)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
 declare -A lengthy=(
+  [alerts]='EachAlertHasItsStory'
   [matrix-http]='MatrixHTTP'
   [matrix-https]='MatrixHTTPS'
   [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
@@ -147,6 +148,7 @@ matrix-https_tests() { at_length test/browser "$two_scenes"; }
 matrix-both_tests() { at_length test/browser "$two_scenes"; }
 clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
+alerts_tests() { at_length test/e2e; }
 measures_tests() { at_length test/e2e; at_length internal/natlog; }
 transfers_tests() { at_length test/e2e; }
 page-load_tests() { at_length test/page; }

@@ -124,8 +124,8 @@ func (d *daemon) up(job string) bool {
 	return strings.Contains(d.httpGet(prometheusAt, "/api/v1/query?query=up%7Bjob%3D%22"+job+"%22%7D"), `"1"]`)
 }
 
-// prometheus runs on the gateway's machine, with the package's alerts.
-func (r *realm) prometheus(scrapes string) {
+// prometheus runs on the gateway's machine, with the package's alerts and files of other rules.
+func (r *realm) prometheus(scrapes string, others ...string) {
 	r.t.Helper()
 	rules, err := filepath.Abs(packages + "alerts.yaml")
 	if err != nil {
@@ -134,9 +134,9 @@ func (r *realm) prometheus(scrapes string) {
 	folder := r.t.TempDir()
 	config := filepath.Join(folder, "prometheus.yml")
 	text := fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
-rule_files: [%q]
+rule_files: [%s]
 scrape_configs:
-%s`, rules, scrapes)
+%s`, strings.Join(append(others, rules), ", "), scrapes)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
