@@ -34,15 +34,16 @@ func TestMeasureBans(t *testing.T) {
 	s.list.Put(made)
 	s.made.count(made)
 	s.list.Remove([]netip.Prefix{offender})
-	got := page{}
-	if err := s.Measure(got); err != nil {
-		t.Fatal(err)
-	}
+	var got page
 	service := &Service{state: s}
 	for _, busy := range []bool{false, true} { // who saves them to a disk that is slow keeps nobody waiting
 		var status api.Status
 		if busy {
 			s.mutex.Lock()
+		}
+		got = page{}
+		if err := s.Measure(got); err != nil {
+			t.Fatal(err)
 		}
 		if err := service.Report(&status); err != nil || status.Bans != 2 {
 			t.Errorf("busy %v: the status has %d bans, %v", busy, status.Bans, err)

@@ -74,8 +74,8 @@ type state struct {
 	Options
 	kernel   Kernel
 	store    *store.Store
-	known    atomic.Int64 // how many bans there were, when somebody could look
-	mutex    sync.Mutex   // guards what follows, and what the parts keep
+	known    atomic.Pointer[totals] // of when somebody could look last
+	mutex    sync.Mutex             // guards what follows, and what the parts keep
 	list     List
 	offences Offences
 	made     counts
@@ -109,11 +109,7 @@ func (s *Service) Prepare() lifecycle.Change { return lifecycle.Change{Settle: s
 
 // Report says how many bans there are, and that the disk has not what is in force. It does not wait for a disk that is slow.
 func (s *Service) Report(status *api.Status) error {
-	if s.mutex.TryLock() {
-		s.known.Store(int64(s.list.bans.Size()))
-		s.mutex.Unlock()
-	}
-	status.Bans = int(s.known.Load())
+	status.Bans = s.total().now.all()
 	if fault := s.fault.Load(); fault != nil {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("%d changes of bans are in force but not on the disk, and a restart undoes them: %v: "+
 			"make room in %s, or make it writable", fault.entries, fault.err, s.Folder))
