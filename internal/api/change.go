@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -59,7 +60,11 @@ func doing[A any](act func(Gateway, Request) (A, error)) endpoint {
 	}
 }
 
+// changed answers what was asked of the gateway. An error that has no status of its own is about what was asked.
 func changed(w http.ResponseWriter, done any, err error) error {
+	if f := (failure{}); errors.As(err, &f) {
+		return err
+	}
 	if err != nil {
 		return failure{http.StatusUnprocessableEntity, err}
 	}

@@ -148,6 +148,18 @@ func TestGatewayErrors(t *testing.T) {
 	}
 }
 
+// What is refused for a reason that has a status of its own is refused with that.
+func TestRefusalKeepsItsStatus(t *testing.T) {
+	g := &fakeGateway{err: fmt.Errorf("hand over: %w", Fail(http.StatusConflict, WithRemedy(errBroken, "repair it")))}
+	for _, target := range []string{"POST /v1/handover", "POST /v1/reload", "GET /v1/config"} {
+		method, path, _ := strings.Cut(target, " ")
+		w := ask(t, g, method, path)
+		if got := refusal(t, w); got != "409 hand over: the table cannot be read: repair it" {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+}
+
 // Who ends sessions learns how many ended before it failed.
 func TestEndingFailsInTheMiddle(t *testing.T) {
 	w := ask(t, &fakeGateway{err: errBroken, sessions: []Session{session(1)}}, http.MethodPost, "/v1/sessions/end")
