@@ -19,10 +19,9 @@ const (
 	setHeader      = 4
 	templateSet    = 2
 	optionsSet     = 3
-	againAfter     = time.Minute            // that templates are told by datagrams, and
-	againMessages  = 1000                   // after so many messages, and how much was lost
-	answerTime     = 100 * time.Millisecond // in which who is not there says so
-	exportingScope = 1                      // the process of which the option speaks
+	againAfter     = time.Minute // that templates are told by datagrams, and
+	againMessages  = 1000        // after so many messages, and how much was lost
+	exportingScope = 1           // the process of which the option speaks
 )
 
 // Numbers of templates.
@@ -85,7 +84,7 @@ var quotas = map[string]uint32{
 type ipfix struct {
 	link
 	now      func() time.Time
-	sequence uint32 // records sent
+	sequence uint32 // records sent: by a connection, or by all datagrams
 	messages int    // since the templates
 	told     time.Time
 	notSent  uint64
@@ -105,6 +104,9 @@ func (o *ipfix) deliver(ctx context.Context, records []Record) (int, error) {
 	fresh, err := o.open(ctx)
 	if err != nil {
 		return 0, err
+	}
+	if fresh && !o.isDatagram() { // RFC 7011 §3.1: each connection counts for itself
+		o.sequence = 0
 	}
 	if err := o.tell(fresh); err != nil {
 		return 0, err

@@ -18,9 +18,12 @@ import (
 )
 
 const (
-	dialTime  = 5 * time.Second
-	writeTime = 10 * time.Second
+	dialTime   = 5 * time.Second
+	writeTime  = 10 * time.Second
+	answerTime = 100 * time.Millisecond // in which who is not there, or wants nothing, says so, at least
 )
+
+var errEnded = errors.New("the collector has ended the connection")
 
 // link is a connection to a collector. By UDP nobody says that something has arrived, but who is not there may say so (ICMP):
 // then what was sent since the last look has not.
@@ -28,7 +31,7 @@ type link struct {
 	to   settings.Collector
 	ca   string
 	conn net.Conn
-	gone chan struct{} // closed when the collector has ended the connection
+	gone chan error // says why the connection is over, and is closed then
 
 	sent    int  // records, since deliver had some
 	missed  int  // of which it was learned that they did not arrive
@@ -40,7 +43,7 @@ func (l *link) isDatagram() bool { return l.to.Network == "udp" }
 // open connects, if it is not; fresh: it just has.
 func (l *link) open(ctx context.Context) (fresh bool, err error) {
 	select {
-	case <-l.gone:
+	case <-l.gone: //nolint:errcheck // why it is over was told
 		l.drop()
 	default:
 	}
@@ -49,6 +52,7 @@ func (l *link) open(ctx context.Context) (fresh bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
+	began := time.Now()
 	switch l.to.Network {
 	case "tls":
 		d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}
@@ -63,10 +67,18 @@ func (l *link) open(ctx context.Context) (fresh bool, err error) {
 		l.conn = nil
 		return false, fmt.Errorf("connect to %s: %w", l.to, err)
 	}
-	if !l.isDatagram() {
-		l.watch(l.conn)
+	if l.isDatagram() {
+		return true, nil
 	}
-	return true, nil
+	l.watch(l.conn)
+	// Some refuse a connection that stands: who wants a certificate of ours by TLS 1.3, or a proxy whose collector is away.
+	select {
+	case err := <-l.gone:
+		l.drop()
+		return false, fmt.Errorf("connect to %s: %w", l.to, err)
+	case <-time.After(max(answerTime, time.Since(began))): // the connection took more than its way there and back
+		return true, nil
+	}
 }
 
 // roots are those of a file; nil: of the system.
@@ -87,11 +99,15 @@ func roots(file string) (*x509.CertPool, error) {
 
 // watch learns when the collector ends a connection, on which it never says anything.
 func (l *link) watch(conn net.Conn) {
-	gone := make(chan struct{})
+	gone := make(chan error, 1)
 	l.gone = gone
 	go func() {
 		defer close(gone)
-		_, _ = io.Copy(io.Discard, conn)
+		_, err := io.Copy(io.Discard, conn)
+		if err == nil {
+			err = errEnded
+		}
+		gone <- err
 	}()
 }
 
