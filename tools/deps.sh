@@ -16,7 +16,7 @@ packages=(
   # What watches it.
   prometheus
   # What a single machine protects.
-  openssh-server nfdump python3-zmq rsyslog tshark
+  openssh-server nfdump python3-zmq rsyslog rsyslog-gnutls tshark
   # Packages, and the machine that they are installed on.
   debootstrap lintian openssh-client rpm skopeo
   # Clients that hold on to addresses, and the resolvers before them.

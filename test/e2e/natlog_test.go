@@ -106,17 +106,22 @@ func (d *daemon) number(series string) (n int) {
 // rsyslog receives messages over TCP, and writes them down as they came.
 func (r *realm) rsyslog() (file string) {
 	r.t.Helper()
-	folder := r.t.TempDir()
+	file, _ = r.rsyslogAt(syslogAt, r.t.TempDir(), "", "")
+	return file
+}
+
+// rsyslogAt is rsyslog at an endpoint, with files in a folder, and what its configuration says of all and of connections.
+func (r *realm) rsyslogAt(at, folder, global, connections string) (file string, stop func()) {
+	r.t.Helper()
 	file = filepath.Join(folder, "received")
 	config := filepath.Join(folder, "rsyslog.conf")
-	text := fmt.Sprintf("global(workDirectory=%q)\nmodule(load=\"imtcp\")\ninput(type=\"imtcp\" address=\"127.0.0.1\" port=%q)\n"+
+	text := fmt.Sprintf("global(workDirectory=%q%s)\nmodule(load=\"imtcp\"%s)\ninput(type=\"imtcp\" address=\"127.0.0.1\" port=%q)\n"+
 		"template(name=\"whole\" type=\"string\" string=\"%%rawmsg%%\\n\")\naction(type=\"omfile\" file=%q template=\"whole\")\n",
-		folder, strings.TrimPrefix(syslogAt, "127.0.0.1:"), file)
+		folder, global, connections, strings.TrimPrefix(at, "127.0.0.1:"), file)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	r.beside("rsyslogd", "-n", "-f", config, "-i", filepath.Join(folder, "pid"))
-	return file
+	return file, r.beside("rsyslogd", "-n", "-f", config, "-i", filepath.Join(folder, "pid"))
 }
 
 // flowRecord is what nfdump prints of a record, as far as it is looked at.
@@ -247,8 +252,8 @@ func (r *realm) tsharkReads(wire string, want map[uint8]int) {
 		}
 	}
 	named := read("-V", "-Y", "cflow.nat_event")
-	for _, name := range []string{"NAT44 session create", "NAT44 session delete", "NAT44 BIB create"} {
-		if !strings.Contains(named, name) {
+	for event, name := range map[uint8]string{4: "NAT44 session create", 5: "NAT44 session delete", 8: "NAT44 BIB create"} {
+		if want[event] > 0 && !strings.Contains(named, name) {
 			r.t.Errorf("tshark names no event %q", name)
 		}
 	}
