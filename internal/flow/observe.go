@@ -15,7 +15,6 @@ const (
 	behind = 4096 // flows one who observes may be behind, of 300 octets; more are lost for that one
 
 	mostObservers = 64
-	mostOfOne     = 8 // of one caller
 )
 
 // events are conntrack's words.

@@ -41,7 +41,9 @@ type Service struct {
 }
 
 // New makes one.
-func New(o Options) *Service { return &Service{Options: o} }
+func New(o Options) *Service {
+	return &Service{Options: o, observers: observers{places: api.Places{Most: mostObservers}}}
+}
 
 // Open says where the sessions are, before all else.
 func (s *Service) Open(data Data) { s.data = data }

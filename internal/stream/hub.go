@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +16,7 @@ import (
 )
 
 const (
-	mostListeners = 64
-	mostOfOne     = 8   // of one caller: as many pages as somebody looks at
+	mostListeners = 128
 	atOnce        = 256 // messages that are handed over
 
 	againAfter = 5 * time.Second // that a source failed
@@ -61,8 +59,7 @@ type Hub struct {
 	mutex     sync.Mutex // guards what follows
 	number    uint64     // of the last message
 	rings     map[string]*ring
-	listeners int
-	callers   map[string]int     // how many listeners each has
+	listeners api.Places
 	news      chan struct{}      // closed when something is told
 	running   map[string]*source // that somebody listens to
 }
@@ -75,7 +72,7 @@ type source struct {
 
 // New makes one to which nobody listens.
 func New(o Options) *Hub {
-	return &Hub{Options: o, rings: map[string]*ring{}, callers: map[string]int{}, news: make(chan struct{}), running: map[string]*source{}}
+	return &Hub{Options: o, rings: map[string]*ring{}, listeners: api.Places{Most: mostListeners}, news: make(chan struct{}), running: map[string]*source{}}
 }
 
 // Tell tells a value, as JSON, to who listens to a topic. It waits for nobody.
@@ -108,15 +105,9 @@ func (h *Hub) Listen(c api.Caller, topics []string, last string) (api.Listener, 
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	l := &listener{hub: h, caller: c.String(), topics: topics}
-	if h.callers[l.caller] >= mostOfOne {
-		return nil, api.Fail(http.StatusServiceUnavailable, api.WithRemedy(fmt.Errorf("%s listens %d times already", l.caller, mostOfOne),
-			"end one of them, or close a page"))
+	if err := h.listeners.Enter(l.caller); err != nil {
+		return nil, err
 	}
-	if h.listeners >= mostListeners {
-		return nil, api.Fail(http.StatusServiceUnavailable, api.WithRemedy(fmt.Errorf("there are %d listeners", mostListeners), "end one of them"))
-	}
-	h.listeners++
-	h.callers[l.caller]++
 	for _, topic := range topics {
 		l.places = append(l.places, h.ring(topic).end())
 		h.join(topic)
@@ -259,10 +250,7 @@ func (l *listener) ID(m api.Message) string { return fmt.Sprintf("%s-%d", l.hub.
 func (l *listener) Close() {
 	l.hub.mutex.Lock()
 	defer l.hub.mutex.Unlock()
-	l.hub.listeners--
-	if l.hub.callers[l.caller]--; l.hub.callers[l.caller] == 0 {
-		delete(l.hub.callers, l.caller)
-	}
+	l.hub.listeners.Leave(l.caller)
 	for _, topic := range l.topics {
 		l.hub.leave(topic)
 	}
