@@ -69,3 +69,6 @@ func (c *limitedConn) Close() error {
 	c.leave()
 	return c.Conn.Close()
 }
+
+// NetConn is for who asks the socket.
+func (c *limitedConn) NetConn() net.Conn { return c.Conn }

@@ -32,6 +32,11 @@ func Handler(g Gateway, who Identify, logger *slog.Logger) http.Handler {
 				Refuse(w, refuse(c, route.Role))
 				return
 			}
+			if route.Form == Live || route.Form == Events {
+				during, end := untilHangUp(r)
+				defer end()
+				r = during
+			}
 			route.serve.answer(h, w, r)
 		})
 	}

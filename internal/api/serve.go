@@ -22,7 +22,7 @@ const (
 // comes. Requests in progress get two seconds to finish; streams end at once. The error is nil after a stop.
 func Serve(ctx context.Context, l net.Listener, g Gateway, access func() Access, logger *slog.Logger) error {
 	server := newServer(ctx, Handler(g, byPeer(access), logger), logger)
-	server.ConnContext = withPeer
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return withPeer(withSocket(ctx, c), c) }
 	return serve(ctx, &doorkeeper{Listener: l, access: access}, server)
 }
 
@@ -35,6 +35,7 @@ func newServer(ctx context.Context, h http.Handler, logger *slog.Logger) *http.S
 	return &http.Server{
 		Handler:           h,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       withSocket,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,

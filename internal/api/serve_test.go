@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A stop ends the streams with a line that says so, and gives the socket back.
@@ -67,36 +68,54 @@ func TestServeReportsFailure(t *testing.T) {
 	}
 }
 
-// A client that leaves ends the gateway's work for it.
+// A client that leaves ends the gateway's work for it, whatever it has sent beside its request.
 func TestServeNoticesThatTheClientLeft(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.sock")
-	l, err := Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := make(chan struct{})
-	g := &fakeGateway{drop: func(ctx context.Context, _ func(Drop) bool) error {
-		<-ctx.Done()
-		close(left)
-		return nil
-	}}
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error)
-	go func() { served <- Serve(ctx, l, g, func() Access { return nil }, slog.New(slog.DiscardHandler)) }()
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "GET /v1/drops HTTP/1.1\r\nHost: realmgate\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.Close()
-	<-left
-	stop()
-	if err := <-served; err != nil {
-		t.Error(err)
+	const request = "GET /v1/drops HTTP/1.1\r\nHost: realmgate\r\n"
+	for name, c := range map[string]struct{ text, later string }{
+		"nothing":            {request + "\r\n", ""},
+		"more, later":        {request + "\r\n", "x"},
+		"a body":             {request + "Content-Length: 2\r\n\r\n{}", ""},
+		"that it has a body": {request + "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a.sock")
+			l, err := Listen(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := make(chan struct{})
+			g := &fakeGateway{drop: func(ctx context.Context, _ func(Drop) bool) error {
+				<-ctx.Done()
+				close(left)
+				return nil
+			}}
+			ctx, stop := context.WithCancel(t.Context())
+			served := make(chan error)
+			go func() { served <- Serve(ctx, l, g, func() Access { return nil }, slog.New(slog.DiscardHandler)) }()
+			conn, err := net.Dial("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, c.text); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(conn, c.later); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			select {
+			case <-left:
+			case <-time.After(20 * time.Second):
+				t.Error("it goes on")
+			}
+			stop()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
