@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -15,7 +16,7 @@ import (
 
 // LogCommands are those about the NAT log.
 type LogCommands interface {
-	// Trace says who had an endpoint outside at a time. An error of type Absent says that nothing is logged into files.
+	// Trace says who had an endpoint outside at a time, or later, but before Until. An error of type Absent says that nothing is logged into files.
 	Trace(context.Context, TraceRequest) (Traced, error)
 }
 
@@ -25,11 +26,35 @@ type TraceRequest struct {
 	Port     uint16         // 0: none was told, as of protocols without ports
 	Protocol model.Protocol // model.AnyProtocol: any
 	At       time.Time
+	Until    time.Time // behind At; Set and SetAt put it where ends what their text names: a second, or a part of one
+}
+
+// mostTraced is how long the time of which one asks may last.
+const mostTraced = time.Hour
+
+// SetAt is Set for a time that the text names in a form of its own.
+func (r *TraceRequest) SetAt(at time.Time, text string) { r.At, r.Until = at, at.Add(lasts(text)) }
+
+// lasts is how long the time is that a text names: a minute, a second or a part of one. The log tells milliseconds apart.
+func lasts(text string) time.Duration {
+	_, clock, _ := strings.Cut(strings.Replace(text, "T", " ", 1), " ")
+	clock, _, _ = strings.Cut(strings.TrimSuffix(clock, "Z"), "+")
+	clock, _, _ = strings.Cut(clock, "-")
+	if strings.Count(clock, ":") < 2 {
+		return time.Minute
+	}
+	span := time.Second
+	if at := strings.IndexAny(clock, ".,"); at >= 0 {
+		for range len(clock) - at - 1 {
+			span = max(span/10, time.Millisecond)
+		}
+	}
+	return span
 }
 
 // Traced is who had it, and what the log does not know of that time.
 type Traced struct {
-	Users []TraceUser `json:"users"` // of each protocol one at most; none: it was nobody's
+	Users []TraceUser `json:"users"` // the first is first; none: it was nobody's
 	// Begins is when what the log has of then begins: where that is later than what was asked for, nobody knows.
 	Begins time.Time `json:"begins,omitzero"`
 	Lost   uint64    `json:"lost,omitempty"`        // records that were lost about then: an end may be missing
@@ -55,13 +80,17 @@ func traceParameters() []Parameter {
 		{Name: "address", Required: true, Short: "The gateway's address outside, IPv4."},
 		{Name: "port", Integer: true, Short: "Its port; of ICMP the identifier."},
 		{Name: "protocol", Short: "tcp, udp, icmp or another; without it each of these."},
-		{Name: "at", Required: true, Short: "When, as RFC 3339 has it, with its zone: 2026-11-30T09:12:03.250Z."},
+		{Name: "at", Required: true, Short: "When, as RFC 3339 has it, with its zone: 2026-11-30T09:12:03Z is all of that second, 2026-11-30T09:12:03.250Z a thousandth of it."},
+		{Name: "until", Short: "Until when instead, at most an hour behind at."},
 	}
 }
 
 // Query is the request's query.
 func (r TraceRequest) Query() url.Values {
 	q := url.Values{"address": {r.Address.String()}, "at": {r.At.Format(time.RFC3339Nano)}}
+	if !r.Until.IsZero() {
+		q.Set("until", r.Until.Format(time.RFC3339Nano))
+	}
 	if r.Port > 0 {
 		q.Set("port", strconv.Itoa(int(r.Port)))
 	}
@@ -90,8 +119,14 @@ func (r *TraceRequest) Set(name, text string) (err error) {
 		r.Protocol = f.Protocol
 		return err
 	case "at":
-		if r.At, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
 			return errors.New("at: give a time with its zone, as 2026-11-30T09:12:03Z")
+		}
+		r.SetAt(at, text)
+	case "until":
+		if r.Until, err = time.Parse(time.RFC3339Nano, text); err != nil || !r.Until.After(r.At) || r.Until.Sub(r.At) > mostTraced {
+			return errors.New("until: give a time with its zone that is behind at, by an hour at most")
 		}
 	default:
 		return fmt.Errorf("unknown parameter %q", name)

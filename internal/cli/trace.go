@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +19,10 @@ outside wants to know who has it in a log. The answer is from the NAT log, so th
 configuration has to have a "log" with a directory.
 
 --at takes a date and a time, of this machine's time zone unless it says another:
-"2026-11-30 09:12:03.250", 2026-11-30T09:12:03Z. A time that is between two users is
-nobody's. Clocks differ: ask for some seconds before and after, too.`,
+"2026-11-30 09:12:03.250", 2026-11-30T09:12:03Z. A second is all of it, and so is a
+minute without a second: all who had the port within are listed. A time that is
+between two users is nobody's. Clocks differ: ask for some seconds before and after,
+too.`,
 		Example: `  realmgate trace --address 192.0.2.1 --port 40312 --at 2026-11-30T09:12:03
   realmgate trace --address 192.0.2.1 --port 40312 --protocol udp --at 2026-11-30T09:12:03.250Z -o json`,
 		Args: cobra.NoArgs,
@@ -36,8 +36,9 @@ nobody's. Clocks differ: ask for some seconds before and after, too.`,
 	} {
 		command.Flags().Var(&traceFlag{set: func(s string) error { return request.Set(f.key, s) }, kind: f.key}, f.key, f.usage)
 	}
-	command.Flags().Var(&traceFlag{set: func(s string) (err error) {
-		request.At, err = a.parseTime(s)
+	command.Flags().Var(&traceFlag{set: func(s string) error {
+		at, err := a.parseTime(s)
+		request.SetAt(at, s)
 		return err
 	}, kind: "time"}, "at", "the `TIME`")
 	command.RunE = func(command *cobra.Command, args []string) error {
@@ -73,19 +74,6 @@ func (f *traceFlag) Set(s string) error {
 	return f.set(s)
 }
 
-// parseTime reads a time, of the zone where it says none.
-func (a *app) parseTime(s string) (time.Time, error) {
-	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
-		return t, nil
-	}
-	for _, form := range []string{"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04"} {
-		if t, err := time.ParseInLocation(form, s, a.zone); err == nil { // with parts of a second, too
-			return t, nil
-		}
-	}
-	return time.Time{}, errors.New(`use a date and a time, as "2026-11-30 09:12:03"`)
-}
-
 const stamp = "2006-01-02 15:04:05.000 MST"
 
 // writeTraced says who it was, and how sure that is.
@@ -119,8 +107,10 @@ func (a *app) writeTraced(r client.TraceRequest, x client.Traced) error {
 // doubts are what one has to know of an answer.
 func doubts(r client.TraceRequest, x client.Traced, synchronised bool) (lines []string) {
 	switch {
-	case x.Begins.After(r.At) || x.Begins.IsZero():
+	case !x.Begins.Before(r.Until) || x.Begins.IsZero():
 		lines = append(lines, "The log has nothing of that time.")
+	case x.Begins.After(r.At):
+		lines = append(lines, "The log begins within that time.")
 	case len(x.Users) == 0:
 		lines = append(lines, "Nobody had it then.")
 	}

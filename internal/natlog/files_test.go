@@ -76,6 +76,11 @@ func (w *writer) who(port uint16, at time.Time) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return summary(said, at)
+}
+
+// summary is that of an answer about a time.
+func summary(said found, at time.Time) string {
 	var text []string
 	for _, u := range said.users {
 		one := u.record.Host

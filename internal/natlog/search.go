@@ -157,20 +157,26 @@ type word struct {
 
 // look looks at the files of days, the last first, and says of what it has found until when that was so.
 func (f *folder) look(q query) (found, error) {
+	said, _, err := f.lookFor(keysOf(q), q.at)
+	return said, err
+}
+
+// lookFor is look for some endpoints; words are the last of each.
+func (f *folder) lookFor(keys []key, at time.Time) (said found, words map[key]word, err error) {
 	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		return found{}, err
+		return said, nil, err
 	}
 	defer unpack.Close()
-	s := &search{keys: keysOf(q), at: milli(q.at), best: map[key]word{}, unpack: unpack}
+	s := &search{keys: keys, at: milli(at), best: map[key]word{}, unpack: unpack}
 	days, err := f.days(indexed)
 	if err != nil {
-		return found{}, err
+		return said, nil, err
 	}
 	until := map[key]time.Time{}
 	var failed error
 	for _, name := range slices.Backward(days) {
-		if name > q.at.UTC().AddDate(0, 0, 1).Format(dayForm) {
+		if name > at.UTC().AddDate(0, 0, 1).Format(dayForm) {
 			continue // what happens around midnight may be in the files of the next day
 		}
 		d, err := f.openDay(name)
@@ -178,7 +184,7 @@ func (f *folder) look(q query) (found, error) {
 			continue // it has just been removed
 		}
 		if err != nil {
-			return found{}, err
+			return said, nil, err
 		}
 		done, err := s.day(d)
 		if err == nil {
@@ -190,7 +196,7 @@ func (f *folder) look(q query) (found, error) {
 			break
 		}
 	}
-	return s.says(until), failed
+	return s.says(until), s.best, failed
 }
 
 // day looks at the files of a day; it is true when earlier ones say nothing more.

@@ -21,7 +21,7 @@ func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, erro
 		return api.Traced{}, api.WithRemedy(api.Absent("nothing is logged into files"), "give log a sink with a directory, and reload")
 	}
 	f := &folder{path: sinks[i].Directory}
-	said, err := f.look(query{r.Address, r.Port, r.Protocol, r.At})
+	said, err := f.between(query{r.Address, r.Port, r.Protocol, r.At}, r.Until)
 	if err != nil {
 		return api.Traced{}, err
 	}

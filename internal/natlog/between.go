@@ -1,0 +1,54 @@
+package natlog
+
+import (
+	"slices"
+	"time"
+)
+
+// mostUsers bounds the users of an endpoint that are told of. A port rests between two of them.
+const mostUsers = 1000
+
+// between says who had an endpoint at the query's time, or later, but before until: the first is the first of each endpoint.
+func (f *folder) between(q query, until time.Time) (found, error) {
+	from, keys := milli(q.at), keysOf(q)
+	all, words, err := f.lookFor(keys, time.UnixMilli(max(from, milli(until)-1)))
+	if err != nil {
+		return all, err
+	}
+	for _, k := range keys {
+		last, told := words[k]
+		for told && milli(last.Time) > from && len(all.users) < mostUsers {
+			earlier, before, err := f.lookFor([]key{k}, last.Time.Add(-time.Millisecond))
+			if err != nil {
+				return all, err
+			}
+			all.add(earlier, last.Record)
+			last, told = before[k]
+		}
+	}
+	slices.SortStableFunc(all.users, func(a, b user) int { return a.record.Time.Compare(b.record.Time) })
+	return all, nil
+}
+
+// add adds who had an endpoint just before a record of it, and what is not known of then.
+func (f *found) add(earlier found, next Record) {
+	f.lost, f.gap = max(f.lost, earlier.lost), f.gap || earlier.gap
+	if f.first.After(earlier.first) {
+		f.first = earlier.first
+	}
+	for _, u := range earlier.users {
+		if u.until.IsZero() && !next.Kind.begins() {
+			u.until = next.Time
+		}
+		if next.Kind.stands() && (u.until.IsZero() || u.until.After(next.Time)) { // it is the same, of which that is known twice
+			f.users = slices.DeleteFunc(f.users, func(known user) bool {
+				same := known.record.Kind == next.Kind && known.record.External == next.External && known.record.Time.Equal(next.Time) && known.record.Private == u.record.Private
+				if same {
+					u.until = known.until
+				}
+				return same
+			})
+		}
+		f.users = append(f.users, u)
+	}
+}

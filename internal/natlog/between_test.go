@@ -1,0 +1,86 @@
+package natlog
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// saysOf is says of the times from one until another; each user has its beginning before it.
+func (w *writer) saysOf(port uint16, from time.Time, last time.Duration, want string) {
+	w.t.Helper()
+	said, err := (&folder{path: w.path}).between(query{outside, port, model.AnyProtocol, from}, from.Add(last))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var since []string
+	for _, u := range said.users {
+		text := u.record.Time.UTC().Format("15:04:05.000 ")
+		if u.record.Kind.stands() {
+			text = "before " + text
+		}
+		since = append(since, text)
+	}
+	got := summary(said, from)
+	for i, text := range since {
+		parts := strings.Split(got, ", ")
+		parts[i] = text + parts[i]
+		got = strings.Join(parts, ", ")
+	}
+	if got != want {
+		w.t.Errorf("port %d from %s for %s:\n got %q\nwant %q", port, from.Format("15:04:05.000"), last, got, want)
+	}
+}
+
+// All who had a port within a second are found, the first first: in the running minute, and in blocks.
+func TestUsersWithinASecond(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t)
+	w.put(Record{Kind: LogBegun}, mapping(MappingBegun, 1, 40000))
+	for _, step := range []struct {
+		kind Kind
+		host byte
+		at   time.Duration
+	}{{MappingEnded, 1, 5100}, {MappingBegun, 2, 5200}, {MappingEnded, 2, 5300}, {MappingBegun, 3, 5300}, {MappingEnded, 3, 5900}, {MappingBegun, 4, 6000}} {
+		w.at = noon.Add(step.at * time.Millisecond)
+		w.put(mapping(step.kind, step.host, 40000))
+		tcp := mapping(step.kind, step.host, 40001)
+		if step.host == 3 {
+			tcp.Protocol = model.TCP
+		}
+		w.put(tcp)
+	}
+	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
+	for range 2 {
+		w.saysOf(40000, at(5000), time.Second, "12:00:00.000 host1.example until 12:00:05, 12:00:05.200 host2.example until 12:00:05, 12:00:05.300 host3.example until 12:00:05")
+		w.saysOf(40001, at(5000), time.Second, "12:00:05.200 host2.example until 12:00:05, 12:00:05.300 host3.example until 12:00:05")
+		w.saysOf(40000, at(5250), time.Millisecond, "12:00:05.200 host2.example until 12:00:05")
+		w.saysOf(40000, at(5100), 100*time.Millisecond, "")
+		w.saysOf(40000, at(5099), 100*time.Millisecond, "12:00:00.000 host1.example until 12:00:05")
+		w.saysOf(40000, at(5000), time.Minute, "12:00:00.000 host1.example until 12:00:05, 12:00:05.200 host2.example until 12:00:05, 12:00:05.300 host3.example until 12:00:05, 12:00:06.000 host4.example")
+		w.saysOf(40000, noon.Add(-time.Hour), time.Second, "unknown")
+		w.pass(5 * time.Minute)
+		w.put()
+	}
+}
+
+// Who has a port over midnight is one user, also where it ends within the same second.
+func TestUserOverMidnight(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t)
+	w.at = noon.Add(11 * time.Hour)
+	w.put(Record{Kind: LogBegun}, mapping(MappingBegun, 1, 40000))
+	midnight := noon.Add(12 * time.Hour)
+	w.at = midnight
+	w.stood = []Record{mapping(MappingStands, 1, 40000)}
+	w.put()
+	w.saysOf(40000, midnight.Add(-500*time.Millisecond), time.Second, "23:00:00.000 host1.example")
+	w.pass(200 * time.Millisecond)
+	w.put(mapping(MappingEnded, 1, 40000))
+	w.pass(100 * time.Millisecond)
+	w.put(mapping(MappingBegun, 1, 40000))
+	w.saysOf(40000, midnight.Add(-500*time.Millisecond), time.Second, "23:00:00.000 host1.example until 00:00:00, 00:00:00.300 host1.example")
+	w.saysOf(40000, midnight, time.Second, "before 00:00:00.000 host1.example until 00:00:00, 00:00:00.300 host1.example")
+}
