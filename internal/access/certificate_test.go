@@ -1,12 +1,8 @@
 package access
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
 	"math/big"
 	"os"
@@ -14,25 +10,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // pair is a certificate with a number, and its key, as PEM.
-func pair(t *testing.T, number int64) (certificate, key []byte) {
+func pair(t *testing.T, number int64) (public, secret []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour)}
-	c, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: k})
+	return certificate.SelfSigned(t, x509.Certificate{SerialNumber: big.NewInt(number)}).PEM(t)
 }
 
 // A file that is renewed is in force at the next connection, one that is half written never is, and the log says so once.

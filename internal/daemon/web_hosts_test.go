@@ -2,13 +2,8 @@ package daemon
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/netip"
 	"slices"
@@ -19,6 +14,7 @@ import (
 	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 const twoSites = `interfaces: {public: [eth0], private: [eth1]}
@@ -50,17 +46,9 @@ func (l told) Handle(_ context.Context, r slog.Record) error {
 // secure serves TLS on this machine, with a certificate of these names.
 func secure(t *testing.T, names ...string) net.Listener {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := certificate.SelfSigned(t, certificate.ForNames(names...))
 	listener, err := tls.Listen("tcp4", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{*own.TLS()}, MinVersion: tls.VersionTLS12,
 	})
 	if err != nil {
 		t.Fatal(err)

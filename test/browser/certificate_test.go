@@ -1,114 +1,58 @@
 package browser
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // certifier signs certificates that the test's browsers trust.
 type certifier struct {
-	t           *testing.T
-	directory   string
-	key         *ecdsa.PrivateKey
-	certificate *x509.Certificate
-	serial      int64
+	t         *testing.T
+	directory string
+	authority certificate.Authority
 }
 
 // newCertifier makes a certificate authority; its own certificate is ca.pem.
 func (w *world) newCertifier() *certifier {
 	w.t.Helper()
-	c := &certifier{t: w.t, directory: filepath.Join(w.directory, "certificates")}
-	c.key = c.newKey()
-	template := c.template("test authority")
-	template.IsCA, template.KeyUsage = true, x509.KeyUsageCertSign
-	template.BasicConstraintsValid = true
-	c.certificate = c.sign(template, template, c.key, "ca")
+	c := &certifier{w.t, filepath.Join(w.directory, "certificates"), certificate.NewAuthority(w.t)}
+	c.put("ca", c.authority.Pair)
 	return c
 }
 
 // issue makes a certificate for names; nginx finds it as NAME.pem and NAME.key.
 func (c *certifier) issue(name string, names ...string) {
 	c.t.Helper()
-	template := c.template(names[0])
-	template.DNSNames = names
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	c.sign(template, c.certificate, c.newKey(), name)
+	c.put(name, c.authority.Issue(c.t, certificate.ForNames(names...)))
 }
 
-func (c *certifier) template(common string) *x509.Certificate {
-	c.serial++
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(c.serial), Subject: pkix.Name{CommonName: common},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
-	}
-}
-
-func (c *certifier) newKey() *ecdsa.PrivateKey {
+func (c *certifier) put(name string, p certificate.Pair) {
 	c.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return key
-}
-
-func (c *certifier) sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, name string) *x509.Certificate {
-	c.t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, c.key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	write(c.t, c.path(name+".pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	write(c.t, c.path(name+".key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return certificate
+	public, secret := p.PEM(c.t)
+	write(c.t, c.path(name+".pem"), string(public))
+	write(c.t, c.path(name+".key"), string(secret))
 }
 
 // pair makes a certificate for names, which no file has.
 func (c *certifier) pair(names ...string) (*tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	p, err := c.authority.Sign(certificate.ForNames(names...))
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, c.certificate, &key.PublicKey, c.key)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+	return p.TLS(), nil
 }
 
 func (c *certifier) path(file string) string { return filepath.Join(c.directory, file) }
 
 // pool holds the authority, for programs in Go.
 func (c *certifier) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(c.certificate)
-	return pool
+	return c.authority.Pool()
 }
 
 // trust makes both browsers on a machine trust the authority: Chromium by the

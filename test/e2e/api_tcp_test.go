@@ -2,17 +2,11 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,105 +17,55 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // signer signs certificates of servers and clients.
 type signer struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	last int64
+	certificate.Authority
+	t *testing.T
 }
 
-func newSigner(t *testing.T) *signer {
-	a := &signer{t: t}
-	a.cert, a.key = a.sign(&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, nil)
-	return a
-}
-
-// sign makes a certificate, by the signer's own key where it has none yet.
-func (a *signer) sign(template, parent *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	by := a.key
-	if parent == nil {
-		parent, by = template, key
-	}
-	a.last++
-	template.SerialNumber, template.Subject = big.NewInt(a.last), pkix.Name{CommonName: fmt.Sprint("rg-", a.last)}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	text, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	made, err := x509.ParseCertificate(text)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return made, key
-}
-
-func (a *signer) pool() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
-
-func pemOf(c *x509.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
-}
+func newSigner(t *testing.T) *signer { return &signer{certificate.NewAuthority(t), t} }
 
 // write writes the certificate by which clients and servers know each other.
 func (a *signer) write(name string) {
 	a.t.Helper()
-	if err := os.WriteFile(name, pemOf(a.cert), 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	a.Write(a.t, name, "")
 }
 
 // client writes a certificate by a name, and its key, to files.
-func (a *signer) client(name, certificate, key string) {
+func (a *signer) client(name, crt, key string) {
 	a.t.Helper()
-	a.files(&x509.Certificate{DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, certificate, key)
+	a.files(clientNamed(name), crt, key)
 }
 
 // server writes a certificate of an address, and its key, to files.
-func (a *signer) server(at netip.Addr, certificate, key string) {
+func (a *signer) server(at netip.Addr, crt, key string) {
 	a.t.Helper()
-	a.files(&x509.Certificate{IPAddresses: []net.IP{at.AsSlice()}, DNSNames: []string{"gw.example.net"}}, certificate, key)
+	a.files(x509.Certificate{IPAddresses: []net.IP{at.AsSlice()}, DNSNames: []string{"gw.example.net"}}, crt, key)
 }
 
-func (a *signer) files(template *x509.Certificate, certificate, key string) {
+// files writes a certificate and its key in the place of others, each at once.
+func (a *signer) files(template x509.Certificate, crt, key string) {
 	a.t.Helper()
-	c, private := a.sign(template, a.cert)
-	text, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{certificate: pemOf(c), key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})} {
-		if err := os.WriteFile(name+".new", text, 0o600); err != nil {
-			a.t.Fatal(err)
-		}
+	a.Issue(a.t, template).Write(a.t, crt+".new", key+".new")
+	for _, name := range []string{crt, key} {
 		if err := os.Rename(name+".new", name); err != nil {
 			a.t.Fatal(err)
 		}
 	}
 }
 
+// clientNamed is the template of a client by a name.
+func clientNamed(name string) x509.Certificate {
+	return x509.Certificate{DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+}
+
 // called is who has a certificate by a name.
 func (a *signer) called(name string) tls.Certificate {
 	a.t.Helper()
-	folder := a.t.TempDir()
-	certificate, key := filepath.Join(folder, "crt"), filepath.Join(folder, "key")
-	a.client(name, certificate, key)
-	made, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return made
+	return *a.Issue(a.t, clientNamed(name)).TLS()
 }
 
 // visitor asks from a machine over TCP.
@@ -132,7 +76,7 @@ type visitor struct {
 }
 
 func newVisitor(t *testing.T, from netns.Node, at netip.AddrPort, a *signer, certificates ...tls.Certificate) visitor {
-	secrets := &tls.Config{RootCAs: a.pool(), Certificates: certificates, MinVersion: tls.VersionTLS12}
+	secrets := &tls.Config{RootCAs: a.Pool(), Certificates: certificates, MinVersion: tls.VersionTLS12}
 	return visitor{t, &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		TLSClientConfig: secrets, DisableKeepAlives: true, ForceAttemptHTTP2: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -7,10 +7,8 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,6 +21,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // authority is Let's Encrypt's test server at a node.
@@ -117,22 +116,9 @@ func (a authority) root() string {
 // certificate writes one of an address, FILE.pem and FILE.key.
 func (r *realm) certificate(file string, address netip.Addr) *x509.CertPool {
 	r.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{address.AsSlice()}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.put(file+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	r.put(file+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	return roots
+	own := certificate.SelfSigned(r.t, x509.Certificate{IPAddresses: []net.IP{address.AsSlice()}, IsCA: true, BasicConstraintsValid: true})
+	public, secret := own.PEM(r.t)
+	r.put(file+".pem", string(public))
+	r.put(file+".key", string(secret))
+	return own.Pool()
 }

@@ -2,13 +2,8 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net"
 	"net/netip"
 	"strconv"
@@ -19,6 +14,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // rebinding is a socket whose NAT forgets it now and then: it goes on from
@@ -172,21 +168,13 @@ func quicServer(t *testing.T, at netns.Node, port int) {
 // quicSite says who it is first.
 func quicSite(t *testing.T, at netns.Node, port int, who string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"quic.foo.example"}}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := certificate.SelfSigned(t, certificate.ForNames("quic.foo.example"))
 	socket, err := at.ListenPacket("udp4", netip.AddrPortFrom(at.IP, uint16(port)).String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener, err := quic.Listen(socket, &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{"echo"}, MinVersion: tls.VersionTLS13,
+		Certificates: []tls.Certificate{*own.TLS()}, NextProtos: []string{"echo"}, MinVersion: tls.VersionTLS13,
 	}, &quic.Config{})
 	if err != nil {
 		t.Fatal(err)

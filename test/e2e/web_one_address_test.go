@@ -2,14 +2,9 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -19,27 +14,20 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // httpsSite serves a page by HTTPS, with a certificate for its name alone, and by HTTP.
 func httpsSite(t *testing.T, at netns.Node, name string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{name}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := certificate.SelfSigned(t, certificate.ForNames(name))
 	webServer(t, at, 80, pageOf(name))
 	listener, err := at.Listen("tcp4", netip.AddrPortFrom(at.IP, 443).String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: page(pageOf(name)), ReadHeaderTimeout: 10 * time.Second, TLSConfig: &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12,
+		Certificates: []tls.Certificate{*own.TLS()}, MinVersion: tls.VersionTLS12,
 	}}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	t.Cleanup(func() { _ = server.Close() })

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/ecdh"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -22,6 +18,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/certificate"
 )
 
 // peer is one end of a tunnel: a certificate for OpenVPN, keys for WireGuard, by their files.
@@ -37,20 +34,8 @@ func newPeers(t *testing.T) peers {
 
 func newPeer(t *testing.T) peer {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "peer"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := certificate.SelfSigned(t, x509.Certificate{Subject: pkix.Name{CommonName: "peer"}})
+	public, secret := own.PEM(t)
 	curve, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +43,8 @@ func newPeer(t *testing.T) peer {
 	folder := t.TempDir()
 	p := peer{certificate: filepath.Join(folder, "peer.pem"), private: filepath.Join(folder, "wireguard"),
 		public:      base64.StdEncoding.EncodeToString(curve.PublicKey().Bytes()),
-		fingerprint: strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(certificate)), " ", ":")}
-	both := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})...)
+		fingerprint: strings.ReplaceAll(fmt.Sprintf("% X", sha256.Sum256(own.Raw)), " ", ":")}
+	both := append(secret, public...)
 	for name, text := range map[string][]byte{p.certificate: both, p.private: []byte(base64.StdEncoding.EncodeToString(curve.Bytes()) + "\n")} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)

@@ -2,15 +2,11 @@ package ability
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/netip"
 	"os/exec"
@@ -20,6 +16,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	made "github.com/realmgate/realmgate/test/certificate"
 	"github.com/realmgate/realmgate/test/lab"
 )
 
@@ -84,16 +81,7 @@ func TestAskWhatHostsCan(t *testing.T) {
 // certificateFor is one of nobody's that anybody trusts.
 func certificateFor(t testing.TB, names ...string) *tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(-time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return made.SelfSigned(t, x509.Certificate{DNSNames: names, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}).TLS()
 }
 
 // serve has what comes to a port of this machine served until the test ends.
