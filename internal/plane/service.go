@@ -55,6 +55,9 @@ func Immutable(old, c *config.Config) map[string]bool {
 
 // Open makes the tables for a configuration, or adopts those that an earlier daemon has left.
 func (p *Plane) Open(w Wants) (data *datapath.Datapath, err error) {
+	if err := w.fit(); err != nil {
+		return nil, err
+	}
 	tables := p.tables(w)
 	if p.data, err = datapath.Open(tables); err != nil {
 		return nil, err

@@ -37,20 +37,27 @@ const mostRoom = 1 << 24
 
 // RoomFor is the room for all that may register themselves by a configuration.
 func RoomFor(c *config.Config) (r Room) {
+	apart := map[uint32]bool{} // ports: an address of the pool has each of them once
 	for _, e := range c.Dynamic {
+		for _, s := range e.Services {
+			for _, p := range s.Ports {
+				apart[p.Key()] = true
+			}
+		}
 		n := e.Most() * e.Ports()
 		r.Services = min(r.Services+n, mostRoom)
 		// Of as many as there may be, those are bound that have an address.
 		bound := min(e.Most(), len(c.Pool.Addresses))
-		r.Bindings = roomBeside(r.Bindings+bound*len(e.Services), 0)
+		r.Bindings = roomBeside(r.Bindings+bound*len(e.Services), 0, datapath.MaxBindings)
 		r.Ports += bound * e.Ports()
 	}
+	r.Ports = roomBeside(min(r.Ports, len(c.Pool.Addresses)*len(apart)), 0, datapath.MaxBoundPorts)
 	return r
 }
 
-// roomBeside is the room for bindings that a table can have beside so many services: what is there at a time is lent, and no more.
-func roomBeside(room, services int) int {
-	return min(room, max(0, datapath.MaxBindings-services))
+// roomBeside is the room that a table of most has beside what is of the configuration: what is there at a time is lent, and no more.
+func roomBeside(room, configured, most int) int {
+	return min(room, max(0, most-configured))
 }
 
 // addresses are those that the data plane answers for, with the outbound ones.
@@ -78,7 +85,7 @@ func (p *Plane) tables(w Wants) datapath.Options {
 	return datapath.Options{
 		Instance: p.instance, Single: c.Interfaces.Single(), WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: capacity, Reserve: capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
-		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings+w.Room.Bindings), BoundPorts: spare(w.Ports + w.Room.Ports),
+		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings+w.Room.Bindings), BoundPorts: min(spare(w.Ports+w.Room.Ports), datapath.MaxBoundPorts),
 		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)) + w.Room.Services, Names: spare(w.Names),
 	}
 }
@@ -137,6 +144,14 @@ func limits(l settings.Limits) datapath.Limits {
 	}
 }
 
+// fit says whether there can be tables for a configuration at all.
+func (w Wants) fit() error {
+	if w.Ports > datapath.MaxBoundPorts {
+		return fmt.Errorf("hosts: they open %d ports by addresses of the pool, at most %d are allowed: open fewer, or give hosts one_to_one", w.Ports, datapath.MaxBoundPorts)
+	}
+	return nil
+}
+
 // Sizes is what the tables were made for.
 type Sizes struct{ Addresses, Services, Bindings, Ports, Slots int }
 
@@ -169,10 +184,11 @@ func (r Sizes) validate(old, next Wants) error {
 	}
 	// Those of both may stand or rest at a time.
 	services := old.Bindings + next.Bindings
-	if n := services + roomBeside(next.Room.Bindings, services); n > r.Bindings {
+	if n := services + roomBeside(next.Room.Bindings, services, datapath.MaxBindings); n > r.Bindings {
 		errs = append(errs, fmt.Errorf("hosts: %d services, old and new ones, but the table of bindings was made for %d: restart the daemon", n, r.Bindings))
 	}
-	if n := old.Ports + next.Ports + next.Room.Ports; n > r.Ports {
+	ports := old.Ports + next.Ports
+	if n := ports + roomBeside(next.Room.Ports, ports, datapath.MaxBoundPorts); n > r.Ports {
 		errs = append(errs, fmt.Errorf("hosts: %d ports, old and new ones, but the table of bound ports was made for %d: restart the daemon", n, r.Ports))
 	}
 	return errors.Join(errs...)
