@@ -98,7 +98,7 @@ func (p *Pool) adoptResting(b *Binding) error {
 		return nil
 	}
 	for _, other := range p.clashes(i, &b.Service, -1, false) {
-		if r := &p.table[other]; r.State == Bound && r.Service.Owner != b.Service.Owner {
+		if r := &p.table[other]; r.State == Bound && r.Service.identity() != b.Service.identity() {
 			return fmt.Errorf("%w: %s has its ports", ErrConflict, r.Service.Name)
 		}
 	}

@@ -19,7 +19,14 @@ func (p *Pool) Bind(now model.Instant, service model.Name) (b Binding, moved []B
 		return Binding{}, nil, false, fmt.Errorf("bind %s: %w: no such service", service, ErrRequest)
 	}
 	p.Advance(now)
-	i := p.gentle(s)
+	i := p.gather(s)
+	if i < 0 && p.restsEnough(s) {
+		p.counts.refused.Add(1)
+		return Binding{}, nil, false, fmt.Errorf("bind %s: %w", service, ErrRests)
+	}
+	if i < 0 {
+		i = p.gentle(s)
+	}
 	if i < 0 {
 		i = p.longest(now, s, &p.calm)
 	}
@@ -46,7 +53,7 @@ func (p *Pool) evict(i int32, s *Service) (moved []Binding) {
 		bound, stands := r.State == Bound, r.web && r.sessions > 0
 		b := p.remove(slot)
 		if stands {
-			p.evicted.add(&evicted{id: b.ID, address: b.Address, owner: b.Service.Owner, zones: b.Service.Zones})
+			p.evicted.add(&evicted{id: b.ID, address: b.Address, owner: b.Service.identity(), zones: b.Service.Zones})
 		}
 		if bound {
 			p.counts.moved.Add(1)

@@ -12,7 +12,7 @@ import (
 type evicted struct {
 	id      uint64
 	address netip.Addr
-	owner   model.Name
+	owner   string
 	zones   []model.Name
 	heard   uint64 // the round in which sessions of it stood
 }
@@ -45,7 +45,7 @@ func (es *evictions) forget(slot uint32) {
 // AdoptEvicted takes over a binding of an earlier process that gave way with sessions standing.
 func (p *Pool) AdoptEvicted(id uint64, address netip.Addr, s Service) {
 	if int64(uint32(id)) < int64(p.options.Bindings) && s.web() {
-		p.evicted.add(&evicted{id: id, address: address, owner: s.Owner, zones: s.Zones})
+		p.evicted.add(&evicted{id: id, address: address, owner: s.identity(), zones: s.Zones})
 	}
 }
 
@@ -57,7 +57,7 @@ func (f *finder) coalesces(i int32, s *Service) bool {
 		return false
 	}
 	for _, e := range slices.Clone(there) {
-		if e.owner == s.Owner || !sharesZone(e.zones, s.Zones) {
+		if e.owner == s.identity() || !sharesZone(e.zones, s.Zones) {
 			continue
 		}
 		if e.heard != f.round {

@@ -52,14 +52,14 @@ type places struct {
 	rests    timers  // by the end of the rest of the whole address
 	ports    map[portAt]holder
 	keys     map[key]*keyPlaces
-	owners   map[model.Name][]ownerPlace
+	owners   map[string][]ownerPlace
 	tally    *tally
 }
 
 func newPlaces(addresses []netip.Addr) *places {
 	ps := &places{
 		listed: len(addresses), index: make(map[netip.Addr]int32, len(addresses)),
-		ports: map[portAt]holder{}, keys: map[key]*keyPlaces{}, owners: map[model.Name][]ownerPlace{}, tally: new(tally),
+		ports: map[portAt]holder{}, keys: map[key]*keyPlaces{}, owners: map[string][]ownerPlace{}, tally: new(tally),
 	}
 	for _, a := range addresses {
 		ps.append(a, false)
@@ -135,7 +135,7 @@ func (ps *places) setRest(i int32, until model.Instant) {
 // ownerPlace counts an owner's bindings on a place.
 type ownerPlace struct{ place, count int32 }
 
-func (ps *places) own(owner model.Name, i, by int32) {
+func (ps *places) own(owner string, i, by int32) {
 	list := ps.owners[owner]
 	for n := range list {
 		if list[n].place != i {

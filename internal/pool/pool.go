@@ -16,6 +16,8 @@ var (
 	// ErrHalfOpen and ErrHalfOpenHost: the quota of standing reservations is used up.
 	ErrHalfOpen     = errors.New("half-open quota reached")
 	ErrHalfOpenHost = errors.New("half-open quota of the host reached")
+	// ErrRests: as many addresses as may be rest for what the service's host was before, under other names.
+	ErrRests = errors.New("its host's earlier names rest")
 	// ErrFull: Options.Capacity reservations or Options.Bindings bindings are in the pool.
 	ErrFull = errors.New("pool table full")
 	// ErrRequest: no such service stands, or for a reservation, it is not bound.
@@ -45,6 +47,7 @@ func New(o Options) (*Pool, error) {
 		places:  newPlaces(o.Addresses),
 		number:  binary.LittleEndian.Uint32(start[:4]),
 		bound:   map[model.Name]int32{},
+		resting: restsOf{},
 	}
 	bs.counts.places.Store(bs.places.tally)
 	return &Pool{

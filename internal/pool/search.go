@@ -89,7 +89,7 @@ func (f *finder) clashes(i int32, s *Service, except int32, first bool) []int32 
 			}
 		}
 	}
-	stranger := func(slot int32) bool { return f.table[slot].Service.Owner != s.Owner }
+	stranger := func(slot int32) bool { return f.table[slot].Service.identity() != s.identity() }
 	notOurs := func(slot int32) bool { return f.table[slot].State == Bound || stranger(slot) }
 	if s.All() {
 		for slot := f.places.table[i].first; slot >= 0; slot = f.table[slot].next {
@@ -124,7 +124,7 @@ func (f *finder) clashes(i int32, s *Service, except int32, first bool) []int32 
 
 // gather finds a place where the service's owner is already.
 func (f *finder) gather(s *Service) int32 {
-	list := f.places.owners[s.Owner]
+	list := f.places.owners[s.identity()]
 	for _, o := range list[:min(len(list), lookLimit)] {
 		if f.fits(o.place, s) {
 			return o.place

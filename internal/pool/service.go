@@ -10,11 +10,13 @@ import (
 
 // Service is what names stand for.
 type Service struct {
-	Name  model.Name   // identifies it
-	Owner model.Name   // the host's name; I9 is about owners
-	Zones []model.Name // of all its names; not to be changed once handed over
-	Host  netip.Addr
-	Ports []model.Port // not to be changed once handed over
+	Name  model.Name // identifies it
+	Owner model.Name // the host's name
+	// Identity is who the owner is under any name, the same as of nobody else; "": whoever has the name. I9 is about owners.
+	Identity string
+	Zones    []model.Name // of all its names; not to be changed once handed over
+	Host     netip.Addr
+	Ports    []model.Port // not to be changed once handed over
 }
 
 // MaxPorts bounds the ports of one service.
@@ -51,5 +53,5 @@ func (s *Service) datagrams() bool {
 
 // sameHost reports that a binding of s can go on as one of o: I4.
 func (s *Service) sameHost(o *Service) bool {
-	return s.Owner == o.Owner && s.Host == o.Host
+	return s.Owner == o.Owner && s.Host == o.Host && (s.Identity == o.Identity || s.Identity == "") // "": an earlier version kept none
 }

@@ -15,7 +15,7 @@ type Statistics struct {
 	Reservations, Repeats, Claimed, Expired, Cancelled uint64
 	// Moved counts bindings that gave way to others, Withdrawn those that a change of services or addresses ended.
 	Moved, Withdrawn uint64
-	// Exhausted, Refused (half-open quotas) and Full count what was not given.
+	// Exhausted, Refused (half-open quotas, earlier names that rest) and Full count what was not given.
 	Exhausted, Refused, Full uint64
 }
 

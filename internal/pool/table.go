@@ -27,14 +27,15 @@ type bindings struct {
 
 	services map[model.Name]*Service // of SetServices; nil until then
 
-	table  []record
-	spare  []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
-	number uint32
-	bound  map[model.Name]int32
-	rests  timers  // Resting records, by the earliest end of their rest
-	calm   ranking // all records
-	busy   ranking // those that had sessions when they were last heard of
-	round  uint64  // of asking the data plane
+	table   []record
+	spare   []int32 // slots that hold nothing, though sessions may stand, and some that adoption took
+	number  uint32
+	bound   map[model.Name]int32
+	rests   timers // Resting records, by the earliest end of their rest
+	resting restsOf
+	calm    ranking // all records
+	busy    ranking // those that had sessions when they were last heard of
+	round   uint64  // of asking the data plane
 }
 
 // slot returns one that holds nothing and of which no session stands, or -1.
@@ -107,7 +108,7 @@ func (bs *bindings) link(slot int32) {
 		pl.bound++
 	}
 	ps.hold(r.place, slot, &r.Binding)
-	ps.own(r.Service.Owner, r.place, 1)
+	ps.own(r.Service.identity(), r.place, 1)
 	ps.enter(r.place)
 	r.web = r.Service.web()
 }
@@ -130,7 +131,7 @@ func (bs *bindings) unlink(slot int32) {
 		pl.bound--
 	}
 	ps.release(r.place, slot, &r.Binding)
-	ps.own(r.Service.Owner, r.place, -1)
+	ps.own(r.Service.identity(), r.place, -1)
 	pl.used = max(pl.used, r.Used)
 	ps.enter(r.place)
 }
@@ -145,6 +146,7 @@ func (bs *bindings) remove(slot int32) Binding {
 	} else {
 		bs.counts.rests.Add(-1)
 		bs.rests.remove(slot)
+		bs.resting.remove(r.Service.Host, slot)
 	}
 	b := r.Binding
 	b.State = Gone
@@ -166,6 +168,7 @@ func (bs *bindings) withdraw(slot int32) Binding {
 	r.State = Resting
 	bs.link(slot)
 	bs.startRest(slot)
+	bs.supersede(slot)
 	return r.Binding
 }
 
@@ -177,6 +180,7 @@ func (bs *bindings) unbind(service model.Name) {
 
 func (bs *bindings) startRest(slot int32) {
 	bs.counts.rests.Add(1)
+	bs.resting.add(bs.table[slot].Service.Host, slot)
 	bs.rests.set(slot, bs.table[slot].Used.Add(bs.options.Rest))
 }
 

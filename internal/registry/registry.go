@@ -16,6 +16,7 @@ type HostSpec struct {
 	Address  netip.Addr
 	Open     []model.Port // what its own name opens from outside: nothing, ports, or everything alone
 	Web      bool         // its own name is a web name
+	Identity string       // who it is under any name; "": whoever has the name
 	Redirect bool         // of which requests of HTTP are led to https
 	Services []ServiceSpec
 }
@@ -45,11 +46,13 @@ type Service struct {
 	Name  model.Name   // the first of Names, which identifies it
 	Names []model.Name // in the order of the configuration: a host's own comes first
 	Owner model.Name   // the host's name
-	Zones []model.Name // that Names are in, in alphabetical order
-	Host  netip.Addr
-	Ports []model.Port // by protocol and port; of one that is everything {AnyProtocol}
-	All   bool         // everything: it takes an address of its own
-	Web   bool         // its names share a web address with those of others, and take none of the pool
+	// Identity is who the host is under any name; "": whoever has the name.
+	Identity string
+	Zones    []model.Name // that Names are in, in alphabetical order
+	Host     netip.Addr
+	Ports    []model.Port // by protocol and port; of one that is everything {AnyProtocol}
+	All      bool         // everything: it takes an address of its own
+	Web      bool         // its names share a web address with those of others, and take none of the pool
 	// Redirect says that requests of HTTP for its names are led to https.
 	Redirect bool
 }

@@ -17,11 +17,13 @@ const bucket = "bindings"
 
 // keptBinding is a binding on the disk. Times are not kept: after a restart without the data plane it counts as used just then.
 type keptBinding struct {
-	Service model.Name   `json:"service"`
-	Owner   model.Name   `json:"owner"`
-	Zones   []model.Name `json:"zones"`
-	Host    netip.Addr   `json:"host"`
-	Ports   []model.Port `json:"ports"`
+	Service model.Name `json:"service"`
+	Owner   model.Name `json:"owner"`
+	// Identity is who that is, whatever its name.
+	Identity string       `json:"identity,omitempty"`
+	Zones    []model.Name `json:"zones"`
+	Host     netip.Addr   `json:"host"`
+	Ports    []model.Port `json:"ports"`
 	// Resting: no service has it any more, and nobody but its owner may.
 	Resting bool `json:"resting,omitempty"`
 	// Until is when the rest is over, for an address that has left the pool: starts must not keep it from all else for
@@ -31,11 +33,11 @@ type keptBinding struct {
 
 func keep(b pool.Binding) keptBinding {
 	s := b.Service
-	return keptBinding{Service: s.Name, Owner: s.Owner, Zones: s.Zones, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
+	return keptBinding{Service: s.Name, Owner: s.Owner, Identity: s.Identity, Zones: s.Zones, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
 }
 
 func (k keptBinding) service() pool.Service {
-	return pool.Service{Name: k.Service, Owner: k.Owner, Zones: k.Zones, Host: k.Host, Ports: k.Ports}
+	return pool.Service{Name: k.Service, Owner: k.Owner, Identity: k.Identity, Zones: k.Zones, Host: k.Host, Ports: k.Ports}
 }
 
 // Store keeps what outlives a restart. *store.Store is one.

@@ -50,7 +50,7 @@ func said(err error) error {
 		return nil
 	case errors.Is(err, pool.ErrExhausted):
 		return &answered{nameserver.ErrExhausted, err}
-	case errors.Is(err, pool.ErrHalfOpen), errors.Is(err, pool.ErrHalfOpenHost), errors.Is(err, pool.ErrFull):
+	case errors.Is(err, pool.ErrHalfOpen), errors.Is(err, pool.ErrHalfOpenHost), errors.Is(err, pool.ErrRests), errors.Is(err, pool.ErrFull):
 		return &answered{nameserver.ErrRefused, err}
 	}
 	return &answered{nameserver.ErrFailed, err}

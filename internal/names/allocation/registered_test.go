@@ -3,6 +3,7 @@ package allocation
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -86,5 +87,15 @@ func TestRegisteredServiceComesAndGoes(t *testing.T) {
 	}
 	if _, tallied := w.tally[guest.Name]; tallied || len(names()) != 1 {
 		t.Errorf("it is remembered: %q", names())
+	}
+}
+
+// Who a host is, whatever its name, outlives a restart: what rests is its own then, and nobody else's.
+func TestIdentityIsKept(t *testing.T) {
+	t.Parallel()
+	s := web(9)
+	s.Identity = "home.example. dnsmasq leases aa"
+	if got := keep(pool.Binding{Service: s, State: pool.Resting}).service(); !reflect.DeepEqual(got, s) {
+		t.Errorf("%+v became %+v", s, got)
 	}
 }

@@ -138,7 +138,7 @@ func (re *restorer) adopt(now model.Instant, kept map[netip.Addr][]keptBinding) 
 func (re *restorer) uncovered(address netip.Addr, k keptBinding) []model.Port {
 	left := slices.Clone(k.Ports)
 	for b := range re.pool.At(address) {
-		if b.Service.Owner != k.Owner || b.Service.Host != k.Host {
+		if b.Service.Owner != k.Owner || b.Service.Identity != k.Identity || b.Service.Host != k.Host {
 			continue
 		}
 		left = slices.DeleteFunc(left, func(p model.Port) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
@@ -122,7 +123,7 @@ func (o *Options) end(hosts []*Host) {
 
 // spec is what the host opens.
 func (h *Host) spec() registry.HostSpec {
-	spec := registry.HostSpec{Name: h.Name, Address: h.Address}
+	spec := registry.HostSpec{Name: h.Name, Address: h.Address, Identity: h.identity()}
 	for _, s := range h.entry.Services {
 		if s.Label == "" {
 			spec.Open = s.Ports
@@ -131,6 +132,19 @@ func (h *Host) spec() registry.HostSpec {
 		spec.Services = append(spec.Services, registry.ServiceSpec{Names: []model.Name{serviceName(s, h.Name)}, Ports: s.Ports})
 	}
 	return spec
+}
+
+// identity is who the host is, whatever it calls itself: the client of a lease, or whom an update says that the name is for
+// (RFC 4701). "": nothing is known but its name.
+func (h *Host) identity() string {
+	clients := h.entry.clients[h.Name]
+	if h.Client != "" {
+		clients = []string{h.Client}
+	}
+	if len(clients) == 0 {
+		return ""
+	}
+	return h.entry.key + " " + strings.Join(clients, " ")
 }
 
 // waysInto are what sessions may reach of hosts.

@@ -62,6 +62,38 @@ func TestNothingLeadsToTheNextAfterAKill(t *testing.T) {
 	}
 }
 
+// A host is the same one under any name that its client says, and another where another client says it.
+func TestAHostIsTheSameUnderAnyName(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	reads := func(name model.Name, lease string) string {
+		h.write(false, lease)
+		h.look(h.sources[entryKey(home())], true, h.Now())
+		return h.specs[name].Identity
+	}
+	first := reads(laptop, "laptop@10.0.1.5 aa")
+	if again := reads("tv.home.example.", "tv@10.0.1.5 aa"); first == "" || again != first {
+		t.Errorf("%q became %q", first, again)
+	}
+	if other := reads(laptop, "laptop@10.0.1.5 bb"); other == "" || other == first {
+		t.Errorf("another client is %q as well", other)
+	}
+	h.again()
+	if now, then := h.specs[laptop].Identity, entryKey(home())+" bb"; now != then {
+		t.Errorf("after a restart it is %q, not %q", now, then)
+	}
+	listed := home()
+	listed.Source = settings.Listed
+	e := &entry{Entry: listed, key: entryKey(listed)}
+	if got := (&Host{Name: laptop, entry: e}).spec().Identity; got != "" {
+		t.Errorf("of one of a file of hosts nothing is known but its name: %q", got)
+	}
+	e.clients = map[model.Name][]string{laptop: {"AAEB", "AAEC"}}
+	if got := (&Host{Name: laptop, entry: e}).spec().Identity; got != e.key+" AAEB AAEC" {
+		t.Errorf("one with identifiers (RFC 4701) is %q", got)
+	}
+}
+
 // Another configuration of what a host opens leaves what it opens as before where it is.
 func TestOtherServicesLeaveTheRest(t *testing.T) {
 	t.Parallel()

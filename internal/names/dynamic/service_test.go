@@ -32,6 +32,7 @@ type house struct {
 	entries []settings.Entry
 	mutex   sync.Mutex // guards what follows
 	hosts   map[model.Name]netip.Addr
+	specs   map[model.Name]registry.HostSpec
 	open    map[datapath.Service]bool
 	told    []string
 	full    error
@@ -50,6 +51,7 @@ func newHouse(t *testing.T, entries ...settings.Entry) *house {
 // begin is the start of a daemon.
 func (h *house) begin() {
 	h.t.Helper()
+	h.specs = map[model.Name]registry.HostSpec{}
 	h.hosts, h.open, h.told, h.refuses = map[model.Name]netip.Addr{}, map[datapath.Service]bool{}, nil, ""
 	kept, err := store.Open(filepath.Join(h.folder, "store"))
 	if err != nil {
@@ -97,7 +99,7 @@ func (h *house) Put(_ model.Name, spec registry.HostSpec) (*registry.Host, error
 	if spec.Name == h.refuses {
 		return nil, errors.New("it is taken")
 	}
-	h.hosts[spec.Name] = spec.Address
+	h.hosts[spec.Name], h.specs[spec.Name] = spec.Address, spec
 	return &registry.Host{}, nil
 }
 
