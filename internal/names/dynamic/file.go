@@ -37,6 +37,7 @@ type contents struct {
 	at     map[netip.Addr]int // which of them is of an address
 	bad    int
 	wrong  error // the first bad line
+	partly bool  // they may say more, of which nothing is known
 }
 
 // of is what they say of an address; nil: nothing.
@@ -121,7 +122,8 @@ func needed(source settings.Source, stamps []stamp) (list []stamp, err error) {
 	return list, nil
 }
 
-// readFiles reads all that the files of a source say, as they stood at one time.
+// readFiles reads all that the files of a source say, as they stood at one time. With errMoving the contents are what was read, some
+// of it perhaps older than the rest, or torn.
 func readFiles(source settings.Source, path string) (c contents, stamps []stamp, err error) {
 	paths := filesOf(source, path)
 	if stamps, err = stampOf(paths); err != nil {
@@ -143,10 +145,25 @@ func readFiles(source settings.Source, path string) (c contents, stamps []stamp,
 	}
 	for i := range after {
 		if !stamps[i].holds(source, after[i]) {
-			return c, after, errMoving
+			return r.contents, after, errMoving
 		}
 	}
 	return r.contents, stamps, nil
+}
+
+// both is what two readings say the same; without contents where one of them says nothing at all.
+func both(x, y contents) (c contents) {
+	if x.at == nil || y.at == nil {
+		return c
+	}
+	c.at, c.partly = map[netip.Addr]int{}, true
+	for _, l := range y.leases {
+		if was := x.of(l.Address); was != nil && *was == l {
+			c.at[l.Address] = len(c.leases)
+			c.leases = append(c.leases, l)
+		}
+	}
+	return c
 }
 
 // reader gathers the leases of files. The last line of an address counts.

@@ -128,6 +128,88 @@ func TestFileThatNeverRests(t *testing.T) {
 	}
 }
 
+// What such a file says twice the same is taken at last. Who is missing in it may be written just then, and stays until its lease
+// ends, or the file can be read whole.
+func TestFileThatNeverRestsIsTakenAtLast(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.write(false, "laptop@10.0.1.5 aa", "tv@10.0.2.6 cc")
+	of := h.sources[entryKey(home())]
+	h.look(of, true, h.Now())
+	ends := h.Now().Add(2 * time.Hour).Truncate(time.Second)
+	lease := func(name, address, client string) Lease {
+		return Lease{Name: name, Address: netip.MustParseAddr(address), Client: client, Ends: ends}
+	}
+	laptop, phone := lease("laptop", "10.0.1.5", "aa"), lease("phone", "10.0.2.5", "bb")
+	for n := range mostMoving - 1 {
+		h.took(of, say(laptop, phone, lease("torn", "10.0.2.9", fmt.Sprint(n))), nil, errMoving, h.Now())
+	}
+	if h.has() != "laptop@10.0.1.5 tv@10.0.2.6" {
+		t.Errorf("too soon: %q", h.has())
+	}
+	h.took(of, say(laptop, phone), nil, errMoving, h.Now())
+	if h.has() != "laptop@10.0.1.5 phone@10.0.2.5 tv@10.0.2.6" || !strings.Contains(h.warnings(), "it changes while it is read: ") || of.due.IsZero() {
+		t.Errorf("%q, %q, read again at %s", h.has(), h.warnings(), of.due)
+	}
+	h.Now = func() time.Time { return time.Now().Add(90 * time.Minute) }
+	if h.expire(); h.has() != "laptop@10.0.1.5 phone@10.0.2.5" {
+		t.Errorf("whose lease is over and who is not in the file has to go: %q", h.has())
+	}
+	h.took(of, say(phone), nil, nil, h.Now())
+	h.took(of, say(phone), nil, nil, h.Now())
+	if h.has() != "phone@10.0.2.5" || h.warnings() != "" {
+		t.Errorf("read whole: %q, %q", h.has(), h.warnings())
+	}
+}
+
+// Nobody waits for who reads a file.
+func TestNobodyWaitsForAFile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	put(t, h.path(), leases(200_000, func(a string) string { return "1796040000 02:00:00:00:00:01 " + a + " * *\n" }))
+	reading, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		close(reading)
+		h.look(h.sources[entryKey(home())], true, h.Now())
+	}()
+	<-reading
+	for free := 0; ; {
+		select {
+		case <-over:
+			if free < 100 {
+				t.Errorf("the mutex was free %d times", free)
+			}
+			return
+		default:
+		}
+		if h.Service.mutex.TryLock() {
+			free++
+			h.Service.mutex.Unlock()
+		}
+	}
+}
+
+// Leases that a clock which was ahead had ended are there again when it has been put right, though their file is as it was.
+func TestClockThatGoesBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.write(false, "laptop@10.0.1.5 aa")
+	of := h.sources[entryKey(home())]
+	for _, ahead := range []time.Duration{0, 2 * time.Hour, 0} {
+		h.Now = func() time.Time { return time.Now().Add(ahead).Round(0) }
+		h.expire()
+		h.lookAtAll()
+		h.readDue()
+		if want := map[bool]string{true: "laptop@10.0.1.5"}[ahead == 0]; h.has() != want {
+			t.Errorf("%s ahead there is %q, want %q", ahead, h.has(), want)
+		}
+		if ahead > 0 && !of.due.IsZero() {
+			t.Error("its file is read all the time")
+		}
+	}
+}
+
 // Addresses beyond the bound are left out, and no others.
 func TestTooManyAddresses(t *testing.T) {
 	c := read(t, settings.Kea, keaHead+leases(mostLeases+2, func(a string) string { return a + keaRest + "x,0,\n" })+"10.1.0.0"+keaRest+"last,0,\n")

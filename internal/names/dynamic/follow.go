@@ -35,7 +35,9 @@ type source struct {
 	stamps []stamp   // when it was read
 	due    time.Time // when it is to be read; the zero value: nothing is known to have changed
 
-	moving  int // readings in a row during which it changed
+	moving  int      // readings in a row during which it changed
+	said    contents // the last of these
+	partly  bool     // what two of them say the same is taken
 	err     error
 	bad     int
 	wrong   error
@@ -43,7 +45,7 @@ type source struct {
 }
 
 // unread reports that its files have changed, as far as is known, and what they say now is not.
-func (of *source) unread() bool { return of != nil && (of.err != nil || of.moving > 0) }
+func (of *source) unread() bool { return of != nil && (of.err != nil || of.moving > 0 && !of.partly) }
 
 // Run follows files, and ends leases, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
@@ -112,15 +114,30 @@ func (s *Service) touch(path string) {
 	}
 }
 
-// lookAtAll has those read that have changed.
+// lookAtAll has those read that have changed, and all where the clock has gone back: leases that were over are not.
 func (s *Service) lookAtAll() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	back := s.clock.wentBack(s.Now())
 	for _, of := range s.sources {
+		if back {
+			of.due = s.Now()
+		}
 		if stamps, err := stampOf(filesOf(of.kind, of.path)); of.due.IsZero() && (err != nil || !slices.Equal(stamps, of.stamps)) {
 			of.due = s.Now()
 		}
 	}
+}
+
+// clock is that of the day.
+type clock struct{ seen time.Time }
+
+// wentBack reports that it is behind where it was at the last look.
+func (c *clock) wentBack(now time.Time) bool {
+	now = now.Round(0)
+	back := now.Before(c.seen)
+	c.seen = now
+	return back
 }
 
 func (s *Service) expire() {
@@ -133,37 +150,43 @@ func (s *Service) expire() {
 // readDue reads what is due.
 func (s *Service) readDue() {
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	now := s.Now()
+	now, due := s.Now(), []*source(nil)
 	for _, of := range s.sources {
 		if !of.due.IsZero() && !now.Before(of.due) {
-			s.look(of, false, now)
+			due = append(due, of)
 		}
+	}
+	s.mutex.Unlock()
+	for _, of := range due {
+		s.look(of, false, now)
 	}
 }
 
-// look reads a source, and registers what it says. patient: it is tried again at once while it changes.
+// look reads a source, and registers what it says. patient: it is tried again at once while it changes. Nobody waits meanwhile. Open
+// and Run call it, one at a time.
 func (s *Service) look(of *source, patient bool, now time.Time) {
-	of.due = time.Time{}
+	s.mutex.Lock()
+	of.due = time.Time{} // what changes from now on is read later
+	s.mutex.Unlock()
 	c, stamps, err := readFiles(of.kind, of.path)
 	for i := 0; patient && errors.Is(err, errMoving) && i < mostMoving; i++ {
 		time.Sleep(calm / 10)
 		c, stamps, err = readFiles(of.kind, of.path)
 	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	s.took(of, c, stamps, err, now)
 }
 
 // took takes what has come of reading a source.
 func (s *Service) took(of *source, c contents, stamps []stamp, err error, now time.Time) {
 	of.stamps = stamps
-	if !errors.Is(err, errMoving) {
-		of.moving = 0
-	} else {
-		of.due = now.Add(calm)
-		if of.moving++; of.moving < mostMoving {
+	if errors.Is(err, errMoving) {
+		if c, err = of.moves(c, now); err == nil && !of.partly {
 			return
 		}
-		err = fmt.Errorf("%s: %w", of.path, err)
+	} else {
+		of.moving, of.said, of.partly = 0, contents{}, false
 	}
 	if err != nil {
 		if of.err == nil || of.err.Error() != err.Error() {
@@ -186,6 +209,23 @@ func (s *Service) took(of *source, c contents, stamps []stamp, err error, now ti
 	if n := len(changed.come) + len(changed.gone); n > 0 {
 		s.Log.Info("hosts registered", "file", of.path, "hosts", len(e.hosts), "come", len(changed.come), "gone", len(changed.gone))
 	}
+}
+
+// moves takes a reading during which the files changed. At first nothing comes of it. From mostMoving in a row on, contents are what
+// it says the same as the one before, or an error says that there is nothing like that.
+func (of *source) moves(c contents, now time.Time) (contents, error) {
+	same := both(of.said, c)
+	of.said, of.partly = c, false
+	of.due = now.Add(calm)
+	if of.moving++; of.moving < mostMoving {
+		return contents{}, nil
+	}
+	of.due = now.Add(lookEvery)
+	if same.at == nil {
+		return contents{}, fmt.Errorf("%s: %w", of.path, errMoving)
+	}
+	of.partly = true
+	return same, nil
 }
 
 // refuse remembers who is refused, and tells the log of those who were not before.

@@ -11,7 +11,9 @@ import (
 // read takes all that a source says now.
 func (t *table) read(e *entry, said contents, now time.Time) (c changes) {
 	for _, h := range e.hosts {
-		t.look(h, said.of(h.Address), now, &c)
+		if l := said.of(h.Address); l != nil || !said.partly {
+			t.look(h, l, now, &c)
+		}
 	}
 	if len(t.at) == 0 {
 		t.at, e.hosts = make(map[netip.Addr]*Host, len(said.leases)), make(map[model.Name]*Host, len(said.leases))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -76,7 +77,8 @@ type Service struct {
 	store   Store
 	fault   error // of the store
 	sources map[string]*source
-	running bool    // the start has succeeded: from now on changes are told
+	running bool // the start has succeeded: from now on changes are told
+	clock   clock
 	others  []*Host // until then: those who are, or were, where an earlier process may have known somebody else
 }
 
@@ -87,17 +89,8 @@ func New(o Options) *Service {
 
 // Open is the start: what is kept and what files say is there before anything else looks for it.
 func (s *Service) Open(kept Store, c Configured) (lifecycle.Change, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.store = kept
-	s.configure(c)
-	now := s.Now()
-	restored, err := s.restore(now)
-	if err != nil {
-		s.Log.Warn("registered hosts not read", "error", err)
-	}
-	s.apply(&restored)
-	for _, of := range s.sources {
+	now, files := s.begin(kept, c)
+	for _, of := range files {
 		s.look(of, true, now)
 	}
 	return lifecycle.Change{Settle: func() {
@@ -107,6 +100,22 @@ func (s *Service) Open(kept Store, c Configured) (lifecycle.Change, error) {
 		s.forget(s.others)
 		s.others = nil
 	}}, nil
+}
+
+// begin takes up what is kept, and says what is to be read.
+func (s *Service) begin(kept Store, c Configured) (now time.Time, files []*source) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.store = kept
+	s.configure(c)
+	now = s.Now()
+	s.clock.wentBack(now)
+	restored, err := s.restore(now)
+	if err != nil {
+		s.Log.Warn("registered hosts not read", "error", err)
+	}
+	s.apply(&restored)
+	return now, slices.Collect(maps.Values(s.sources))
 }
 
 // Prepare has the hosts follow a configuration, soon after it has come into force.
@@ -180,6 +189,9 @@ func (s *Service) Report(status *api.Status) error {
 func (of *source) warnings() (list []string) {
 	if of.err != nil {
 		list = append(list, fmt.Sprintf("dynamic: %v: its hosts stay as they were until it can be read", of.err))
+	}
+	if of.partly {
+		list = append(list, fmt.Sprintf("dynamic: %s: it changes while it is read: what it says twice is taken, and who is missing stays until the lease ends", of.path))
 	}
 	if of.bad > 0 {
 		list = append(list, fmt.Sprintf("dynamic: %s: %v (%d such lines): they are left out", of.path, of.wrong, of.bad))

@@ -44,12 +44,12 @@ type house struct {
 
 func newHouse(t *testing.T, entries ...settings.Entry) *house {
 	h := &house{t: t, folder: t.TempDir(), entries: entries}
-	h.begin()
+	h.starts()
 	return h
 }
 
-// begin is the start of a daemon.
-func (h *house) begin() {
+// starts is the start of a daemon.
+func (h *house) starts() {
 	h.t.Helper()
 	h.specs = map[model.Name]registry.HostSpec{}
 	h.hosts, h.open, h.told, h.refuses = map[model.Name]netip.Addr{}, map[datapath.Service]bool{}, nil, ""
@@ -78,7 +78,7 @@ func (h *house) again() {
 	if err := h.store.(*store.Store).Close(); err != nil {
 		h.t.Fatal(err)
 	}
-	h.begin()
+	h.starts()
 }
 
 // runs has the daemon run until the test ends.
