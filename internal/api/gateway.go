@@ -369,13 +369,16 @@ type BanRequest struct {
 	Seconds  float64        `json:"seconds,omitempty"` // 0: for ever
 }
 
-// MostWider is how many prefixes a BanChange names.
+// MostWider is how many bans a BanChange names of either kind.
 const MostWider = 4
 
-// BanChange says how many prefixes are banned now, or no more.
+// BanChange says how many prefixes are banned anew, or no more.
 type BanChange struct {
 	Prefixes int            `json:"prefixes"`
 	Wider    []netip.Prefix `json:"wider,omitempty"` // whose bans go on, and have some that were to be banned no more: at most MostWider
+	// Longer are bans that hold for longer than was asked for, and were left as they are: of the prefixes, or of wider ones. At most
+	// MostWider.
+	Longer []Ban `json:"longer,omitempty"`
 }
 
 // Reload says what a reload put into force.

@@ -39,8 +39,9 @@ func newBanAdd(a *app) *cobra.Command {
 		Use:   "add ADDRESS...",
 		Short: "Ban addresses and prefixes",
 		Long: `Ban remote addresses and prefixes, all of them or, with an error, none. A ban of the
-same prefix is replaced. The gateway's own addresses, its next hops, its upstream
-name servers and what ignoreip has cannot be banned.`,
+same prefix is replaced, unless it holds for longer: such bans are named. The
+gateway's own addresses, its next hops, its upstream name servers and what ignoreip
+has cannot be banned.`,
 		Example: `  realmgate ban add 203.0.113.7 --for 1h
   realmgate ban add 198.51.100.0/24 2001:db8::/64
   realmgate ban add --file bad.txt`,
@@ -50,15 +51,32 @@ name servers and what ignoreip has cannot be banned.`,
 	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m, 24h or 7d; without it for ever")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			n, err := a.client().BanEditor().Add(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
+			done, err := a.client().BanEditor().Add(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s banned\n", many(n, "prefix", "prefixes"))
+			_, err = fmt.Fprintf(a.stdout, "%s banned%s\n", many(done.Prefixes, "prefix", "prefixes"), holdOn(done.Longer, a.now()))
 			return written(err)
 		})
 	}
 	return command
+}
+
+// holdOn says which bans hold for longer than those that were asked for.
+func holdOn(longer []client.Ban, now time.Time) string {
+	var list strings.Builder
+	for i, b := range longer {
+		list.WriteString([]string{"; banned for longer: ", ", "}[min(i, 1)] + b.Prefix.String() + " " + leftOf(b, now))
+	}
+	return list.String()
+}
+
+// leftOf is for how long a ban still holds.
+func leftOf(b client.Ban, now time.Time) string {
+	if b.Until.IsZero() {
+		return "for ever"
+	}
+	return span(max(0, b.Until.Sub(now).Seconds()))
 }
 
 // lasting is a time above 0.
@@ -223,11 +241,7 @@ lasts, as that its address is on the allowlist.`,
 		}
 		t := newTable("PREFIX", ">SINCE", ">LEFT", "REASON")
 		for _, b := range bans {
-			left := "for ever"
-			if !b.Until.IsZero() {
-				left = span(max(0, b.Until.Sub(a.now()).Seconds()))
-			}
-			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), left, banReason(b))
+			t.add(b.Prefix.String(), span(a.now().Sub(b.Since).Seconds()), leftOf(b, a.now()), banReason(b))
 		}
 		return t.write(a.stdout)
 	})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,14 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/v1/bans/add":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
-		write(w, client.BanChange{Prefixes: len(asked.Prefixes)})
+		change := client.BanChange{Prefixes: len(asked.Prefixes)}
+		for _, b := range d.bans {
+			if slices.Contains(asked.Prefixes, b.Prefix) {
+				change.Longer = append(change.Longer, b)
+				change.Prefixes--
+			}
+		}
+		write(w, change)
 	case "/v1/bans/remove":
 		var asked client.BanRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)

@@ -90,6 +90,7 @@ func TestOutput(t *testing.T) {
 		"config-rollback":       {populated(), "config rollback 42"},
 
 		"ban-add":          {populated(), "ban add 203.0.113.7 198.51.100.0/24 --for 1h"},
+		"ban-add-shorter":  {populated(), "ban add 203.0.113.0/24 198.51.100.7 192.0.2.9 --for 1m"},
 		"ban-remove":       {populated(), "ban remove 203.0.113.7"},
 		"ban-remove-wider": {populated(), "ban remove 2001:db8:9::5"},
 		"ban-list":         {populated(), "ban list"},

@@ -13,10 +13,10 @@ func (e BanEditor) List(ctx context.Context) ([]Ban, error) {
 	return list[Ban](ctx, e.client, "/v1/bans", nil)
 }
 
-// Add bans prefixes: all of them or, with an error, none.
-func (e BanEditor) Add(ctx context.Context, r BanRequest) (int, error) {
-	change, err := post[BanChange](ctx, e.client, "/v1/bans/add", r)
-	return change.Prefixes, err
+// Add bans prefixes: all of them or, with an error, none. It returns how many are banned anew, and bans that hold for longer and
+// stay as they are.
+func (e BanEditor) Add(ctx context.Context, r BanRequest) (BanChange, error) {
+	return post[BanChange](ctx, e.client, "/v1/bans/add", r)
 }
 
 // Remove ends bans, and returns how many of the prefixes were banned, and what bans of

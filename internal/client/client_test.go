@@ -103,8 +103,8 @@ func TestAnswersComeThrough(t *testing.T) {
 	request := BanRequest{Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.7/32"), netip.MustParsePrefix("198.51.100.0/24")}, Seconds: 60}
 	added, err := c.BanEditor().Add(ctx, request)
 	removed, err2 := c.BanEditor().Remove(ctx, request)
-	if err != nil || err2 != nil || added != 2 || removed.Prefixes != 2 || !slices.Equal(removed.Wider, request.Prefixes[1:]) {
-		t.Errorf("%d and %v bans, %v, %v", added, removed, err, err2)
+	if err != nil || err2 != nil || added.Prefixes != 2 || removed.Prefixes != 2 || !slices.Equal(removed.Wider, request.Prefixes[1:]) {
+		t.Errorf("%v and %v bans, %v, %v", added, removed, err, err2)
 	}
 	done, err := c.ConfigEditor().Reload(ctx)
 	if err != nil || done != (Reload{Generation: 7, Hosts: 2}) {

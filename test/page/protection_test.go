@@ -40,3 +40,43 @@ func TestUnban(t *testing.T) {
 	b.until("the ban is listed again", "document.querySelector(`"+row+"`) !== null")
 	b.quiet("protection")
 }
+
+// A ban that holds for longer is not cut short by one click: the page says which holds, and has nothing to take back.
+func TestShorterBanChangesNothing(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t, busy)
+	b := newBrowser(t, g.Gateway.Namespace)
+	for _, ban := range [][]string{{"203.0.113.7"}, {"192.0.2.0/24", "--for", "3d"}} {
+		if out, err := g.tell(append([]string{"ban", "add"}, ban...)...); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	g.enter(b)
+	b.screen("b", "/protection")
+	b.until("the bans are listed", `document.querySelector('[aria-label="Unban 203.0.113.7"]') !== null`)
+	for whom, said := range map[string]string{
+		"203.0.113.7":  "203.0.113.7 stays banned: the ban of 203.0.113.7 holds for ever.",
+		"192.0.2.0/24": "192.0.2.0/24 stays banned: the ban of 192.0.2.0/24 holds for 3 d",
+	} {
+		b.focus(`input[name="whom"]`)
+		b.write(whom)
+		b.press("Enter")
+		b.shows("#said", said)
+		b.until("there is nothing to take back", `document.querySelector("#said button") === null`)
+	}
+	b.focus(`input[name="whom"]`)
+	b.write("192.0.2.7")
+	b.press("Enter")
+	b.shows("#said", "192.0.2.7 is banned for 24 h")
+	b.shows("#said", "and the ban of 192.0.2.0/24 holds for 3 d")
+	var answer string
+	b.eval(`fetch("/v1/bans/add", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"prefixes":["203.0.113.7/32"],"seconds":60}'}).then((r) => r.text())`, &answer)
+	if !strings.Contains(answer, `"prefixes":0`) || !strings.Contains(answer, `"longer":[{"prefix":"203.0.113.7/32"`) {
+		t.Errorf("the API answers %s", answer)
+	}
+	out, err := g.tell("ban", "list")
+	if err != nil || !strings.Contains(out, "for ever") {
+		t.Errorf("%v: the ban for ever is no more:\n%s", err, out)
+	}
+	b.quiet("protection")
+}

@@ -105,6 +105,28 @@ func (l *List) Outlasts(b Ban) bool {
 	return known && (before.Until.IsZero() || !b.Until.IsZero() && !before.Until.Before(b.Until))
 }
 
+// later reports that an end of a ban, the zero value for none, is after another.
+func later(until, than time.Time) bool {
+	return !than.IsZero() && (until.IsZero() || until.After(than))
+}
+
+// Exceeds reports whether there is a ban of the same prefix that ends later.
+func (l *List) Exceeds(b Ban) bool {
+	before, known := l.bans.Get(b.Prefix)
+	return known && later(before.Until, b.Until)
+}
+
+// Longer returns the bans that hold for longer than until then, each once and at most so many, of those that prefixes have a part in.
+func (l *List) Longer(prefixes []netip.Prefix, until time.Time, most int) (list []Ban) {
+	for _, p := range prefixes {
+		b, banned := l.Covering(p.Masked())
+		if banned && len(list) < most && later(b.Until, until) && !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
 // Load takes over bans that were kept; those that are over are left out.
 func (l *List) Load(now time.Time, kept []Ban) {
 	for _, b := range kept {

@@ -117,7 +117,8 @@ func (s *Service) Report(status *api.Status) error {
 	return nil
 }
 
-// AddBans implements api.BanCommands: all of the prefixes are banned or, with an error, none.
+// AddBans implements api.BanCommands: all of the prefixes are banned or, with an error, none. Bans that hold for longer stay as they
+// are, and are told.
 func (s *Service) AddBans(r api.BanRequest) (api.BanChange, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -133,6 +134,7 @@ func (s *Service) AddBans(r api.BanRequest) (api.BanChange, error) {
 	if err != nil {
 		return api.BanChange{}, err
 	}
+	made = slices.DeleteFunc(made, s.list.Exceeds)
 	gone, err := s.list.Evict(made, nil)
 	if err != nil {
 		return api.BanChange{}, err
@@ -149,7 +151,11 @@ func (s *Service) AddBans(r api.BanRequest) (api.BanChange, error) {
 	if err := s.enforce(made, nil, gone); err != nil {
 		return api.BanChange{}, err
 	}
-	return api.BanChange{Prefixes: len(made)}, nil
+	change := api.BanChange{Prefixes: len(made)}
+	for _, b := range s.list.Longer(r.Prefixes, until, api.MostWider) {
+		change.Longer = append(change.Longer, shown(b, s.exemptText(b.Prefix)))
+	}
+	return change, nil
 }
 
 func prefixesOf(bans []Ban) []netip.Prefix {
@@ -279,10 +285,13 @@ func (s *Service) Bans() ([]api.Ban, error) {
 	defer s.mutex.Unlock()
 	list := []api.Ban{}
 	for _, b := range s.list.All() {
-		shown := api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason, Offence: b.Offence, Exempt: s.exemptText(b.Prefix)}
-		list = append(list, shown)
+		list = append(list, shown(b, s.exemptText(b.Prefix)))
 	}
 	return list, nil
+}
+
+func shown(b Ban, exempt string) api.Ban {
+	return api.Ban{Prefix: b.Prefix, Since: b.Since, Until: b.Until, Reason: b.Reason, Offence: b.Offence, Exempt: exempt}
 }
 
 // exemptText says what of a ban is not in force, and why.

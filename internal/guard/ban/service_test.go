@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/realmgate/realmgate/internal/api"
 )
 
 // Who removes the ban of a subnet forgives all in it, and nobody else.
@@ -33,15 +35,59 @@ func TestRemovalNamesTheWiderBan(t *testing.T) {
 	o := newOffended(t, Rules{Subnet: 2})
 	o.offend(time.Hour, "2001:db8:9::5", "203.0.113.1", "203.0.113.2", "203.0.114.1")
 	for asked, want := range map[string]string{
-		"2001:db8:9::5/128": "{0 [2001:db8:9::/64]}", "203.0.113.1/32": "{0 [203.0.113.0/24]}", "203.0.113.99/32": "{0 [203.0.113.0/24]}",
-		"203.0.115.1/32": "{0 []}", "203.0.114.1/32": "{1 []}",
+		"2001:db8:9::5/128": "{0 [2001:db8:9::/64] []}", "203.0.113.1/32": "{0 [203.0.113.0/24] []}", "203.0.113.99/32": "{0 [203.0.113.0/24] []}",
+		"203.0.115.1/32": "{0 [] []}", "203.0.114.1/32": "{1 [] []}",
 	} {
 		if done, err := o.remove(asked); err != nil || fmt.Sprint(done) != want {
 			t.Errorf("%s: %v, %v, want %s", asked, done, err, want)
 		}
 	}
-	if done, err := o.remove("203.0.113.1/32", "203.0.113.2/32", "203.0.113.0/24"); err != nil || fmt.Sprint(done) != "{1 []}" {
+	if done, err := o.remove("203.0.113.1/32", "203.0.113.2/32", "203.0.113.0/24"); err != nil || fmt.Sprint(done) != "{1 [] []}" {
 		t.Errorf("all of them: %v, %v", done, err)
+	}
+}
+
+// Who bans for a short while takes nothing from a ban that lasts, whoever made it, and hears of it.
+func TestShorterBanTakesNothing(t *testing.T) {
+	o := newOffended(t, Rules{})
+	o.offend(time.Hour, "203.0.113.1")
+	o.must(o.add("203.0.113.2/32", 0))
+	o.must(o.add("203.0.113.4/32", 10))
+	before := o.list.All()
+	ask := func(seconds float64, prefixes ...string) (made int, longer []string) {
+		t.Helper()
+		r := api.BanRequest{Seconds: seconds}
+		for _, p := range prefixes {
+			r.Prefixes = append(r.Prefixes, netip.MustParsePrefix(p))
+		}
+		done, err := o.AddBans(r)
+		o.must(err)
+		for _, b := range done.Longer {
+			longer = append(longer, b.Prefix.String()+" "+b.Reason)
+		}
+		return done.Prefixes, longer
+	}
+	made, longer := ask(60, "203.0.113.1/32", "203.0.113.2/32")
+	if want := []string{"203.0.113.1/32 jail ssh: 5 failures, offence 1", "203.0.113.2/32 manual"}; made != 0 || !slices.Equal(longer, want) {
+		t.Errorf("%d are banned, and longer are %q, not %q", made, longer, want)
+	}
+	for _, b := range before {
+		if now, _ := o.list.Get(b.Prefix); now != b {
+			t.Errorf("%+v was banned for longer, and became %+v", b, now)
+		}
+	}
+	if made, longer = ask(60, "203.0.113.2/32", "203.0.113.3/32", "203.0.113.4/32"); made != 2 || len(longer) != 1 {
+		t.Errorf("of one that is, one that is not and one that is for less, %d are banned, and longer are %q", made, longer)
+	}
+	o.must(o.add("198.51.100.0/24", 3600))
+	if made, longer = ask(60, "198.51.100.7/32"); made != 1 || !slices.Equal(longer, []string{"198.51.100.0/24 manual"}) {
+		t.Errorf("inside a wider one that holds longer: %d, %q", made, longer)
+	}
+	if made, longer = ask(0, "203.0.113.1/32", "203.0.113.2/32"); made != 2 || longer != nil {
+		t.Errorf("for ever: %d, %q", made, longer)
+	}
+	if b, _ := o.list.Get(netip.MustParsePrefix("203.0.113.1/32")); !b.Until.IsZero() {
+		t.Errorf("a longer one does not last: %+v", b)
 	}
 }
 

@@ -52,16 +52,25 @@ export async function letIn(ban, done) {
   done?.();
 }
 
-// keepOut bans an address or a prefix for some seconds, and takes that back within ten.
+// holds says how long a ban holds that was asked for once more, or inside which another was.
+const holds = (ban) => `the ban of ${alone(ban.prefix)} holds ${ban.until ? `for ${span(left(ban))}` : "for ever"}`;
+
+// keepOut bans an address or a prefix for some seconds, and takes that back within ten. A ban that holds for longer stays.
 export async function keepOut(address, seconds, done) {
   const prefix = whole(address);
-  await post("/v1/bans/add", { prefixes: [prefix], seconds });
+  const change = await post("/v1/bans/add", { prefixes: [prefix], seconds });
+  const [longer] = change.longer ?? [];
+  if (change.prefixes === 0 && longer) {
+    say(`${alone(prefix)} stays banned: ${holds(longer)}.`);
+    done?.();
+    return;
+  }
   const back = async () => {
     await post("/v1/bans/remove", { prefixes: [prefix] });
     say(`${alone(prefix)} is let in again.`);
     done?.();
   };
-  say(`${alone(prefix)} is banned${seconds ? ` for ${span(seconds)}` : ""}.`, "Undo", () => back().catch(tell));
+  say(`${alone(prefix)} is banned${seconds ? ` for ${span(seconds)}` : ""}${longer ? `, and ${holds(longer)}` : ""}.`, "Undo", () => back().catch(tell));
   done?.();
 }
 
