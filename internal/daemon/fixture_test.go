@@ -28,7 +28,8 @@ type rig struct {
 	commands
 	t         *testing.T
 	namespace *netns.Namespace
-	text      string // the configuration that it began with
+	outside   *netns.Namespace // where the other ends of its wires are
+	text      string           // the configuration that it began with
 	questions uint64
 	explainer *explain.Explainer
 	explained *view // by it
@@ -62,17 +63,16 @@ func newIdleRig(t *testing.T, log *slog.Logger) *rig {
 	b.compose(Options{
 		ConfigFile: filepath.Join(t.TempDir(), "realmgate.yaml"), Instance: l.ID(), Logger: log,
 	})
-	var outside *netns.Namespace
 	var err error
 	b.namespace, err = l.Namespace("gateway")
 	b.must(err)
-	outside, err = l.Namespace("outside")
+	b.outside, err = l.Namespace("outside")
 	b.must(err)
 	for ifname, address := range map[string]string{"eth0": "198.18.0.1/24", "eth1": "10.0.0.1/16"} {
-		b.must(l.Veth(b.namespace, ifname, outside, ifname))
+		b.must(l.Veth(b.namespace, ifname, b.outside, ifname))
 		b.must(b.namespace.Address(ifname, address))
 		b.must(b.namespace.Up(ifname))
-		b.must(outside.Up(ifname))
+		b.must(b.outside.Up(ifname))
 	}
 	b.must(b.namespace.WaitUp())
 	t.Cleanup(func() { // also of a start that fails

@@ -3,6 +3,7 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -235,12 +236,21 @@ func (d *attachment) adopt(p *port) bool {
 	return true
 }
 
-// Detach has the programs of interfaces judge nothing more, and puts back the settings of the host that follow from them. Close
-// does the rest.
+// Detach has the programs of interfaces judge nothing more. Until Close has put the settings of the host back the kernel forwards
+// nothing either, whatever it did before.
 func (d *attachment) Detach() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	return errors.Join(d.restoreHost(), d.detach())
+	var errs []error
+	for _, p := range d.ports {
+		if p.hold == nil || d.options.Single {
+			continue
+		}
+		if err := writeSetting(p.name, "forwarding", 0); !errors.Is(err, fs.ErrNotExist) { // it has gone
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, d.detach())...)
 }
 
 func (d *attachment) detach() error {

@@ -98,7 +98,8 @@ func (p *Plane) Attach() lifecycle.Change {
 	}
 }
 
-// Detach ends what the programs do where a stop does not leave it in the kernel: what stands then can be read to the end.
+// Detach ends what the programs do where a stop does not leave it in the kernel: what stands then can be read to the end. Nothing is
+// forwarded from then on, until Stop has the host be as it was.
 func (p *Plane) Detach() error {
 	if p.data == nil || !p.attached || p.Keeps() {
 		return nil
