@@ -1,10 +1,12 @@
 package dynamic
 
 import (
+	"encoding/json"
 	"maps"
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/names/dynamic/settings"
@@ -59,6 +61,27 @@ func TestNothingLeadsToTheNextAfterAKill(t *testing.T) {
 	}
 	if h.again(); h.leads(netip.MustParseAddr("10.0.1.5")) {
 		t.Errorf("of whom the disk knows nothing: sessions with %s, bindings %v", h.with, h.lent)
+	}
+}
+
+// A lease that ended while there was no daemon ends at the next start, with its sessions.
+func TestLeaseThatEndedWithoutADaemon(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, home())
+	h.write(false, "laptop@10.0.1.5 aa", "phone@10.0.2.5 cc")
+	h.again()
+	h.visit(laptop)
+	h.visit("phone.home.example.")
+	value, err := json.Marshal(kept{Entry: entryKey(home()), Address: netip.MustParseAddr("10.0.1.5"), Client: "aa", Ends: h.Now().Add(-time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.store.Change(bucket, map[string][]byte{laptop.String(): value}, nil); err != nil {
+		t.Fatal(err)
+	}
+	h.write(false, "phone@10.0.2.5 cc")
+	if h.again(); h.has() != "phone@10.0.2.5" || !slices.Equal(h.with, []netip.Addr{netip.MustParseAddr("10.0.2.5")}) {
+		t.Errorf("there is %q, and sessions are with %s", h.has(), h.with)
 	}
 }
 

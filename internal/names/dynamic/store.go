@@ -50,6 +50,9 @@ func (s *Service) restore(now time.Time) (c changes, err error) {
 		e, l := s.table.entries[k.Entry], Lease{Address: k.Address, Client: k.Client, Ends: k.Ends}
 		if e == nil || l.over(now) || k.Address.IsValid() && s.table.add(e, model.Name(name), l, &c) != nil {
 			forgotten = append(forgotten, name)
+			if k.Address.IsValid() { // sessions with it have gone on without a daemon
+				s.others = append(s.others, &Host{Name: model.Name(name), Address: k.Address, entry: &entry{}})
+			}
 			return nil
 		}
 		if e.Source == settings.Update {
