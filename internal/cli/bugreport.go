@@ -91,7 +91,7 @@ func (a *app) bugreport(ctx context.Context, w io.Writer, file string, anonymize
 	}
 	parts := append([]bugreport.Part{
 		{Name: "doctor.txt", About: "what is wrong, as the doctor says", Make: func(ctx context.Context) ([]byte, error) {
-			return []byte(doctorText(a.examine(ctx, file))), nil
+			return []byte(doctorText(a.examine(ctx, file, ""))), nil
 		}},
 		{Name: "configuration.yaml", About: "the configuration without secrets and comments", Make: func(context.Context) ([]byte, error) { return []byte(text), nil }},
 		{Name: "version.txt", About: "this program, which may be another than the daemon's", Make: func(context.Context) ([]byte, error) {

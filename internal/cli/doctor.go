@@ -49,8 +49,9 @@ something is broken. Without -c it takes the file of the gateway that runs, or e
 	}
 	output := outputFlag(command)
 	file := command.Flags().StringP("config", "c", "", "configuration `FILE`, instead of that in force")
+	name := command.Flags().String("round-trip", "", "take the service `NAME` as somebody outside, and connect to it")
 	command.RunE = does(func(ctx context.Context) error {
-		report := a.examine(ctx, *file)
+		report := a.examine(ctx, *file, *name)
 		if output.value == "json" {
 			if err := writeJSON(a.stdout, report); err != nil {
 				return err
@@ -70,11 +71,11 @@ something is broken. Without -c it takes the file of the gateway that runs, or e
 }
 
 // examine looks at a configuration, or at that in force, and at the machine.
-func (a *app) examine(ctx context.Context, file string) doctor.Report {
+func (a *app) examine(ctx context.Context, file, name string) doctor.Report {
 	if file == "" {
 		file = a.configInForce(ctx)
 	}
-	o := collect.Options{File: file, Doubts: daemon.Doubts, Gateway: client.Options{Instance: string(a.instance), Socket: a.socket}}
+	o := collect.Options{File: file, Doubts: daemon.Doubts, Gateway: client.Options{Instance: string(a.instance), Socket: a.socket}, Name: name}
 	o.Available, _ = bench.AvailableMemory() // else no capacity fits
 	if file != "" {
 		if o.Document, o.Error = config.Read(file); o.Error == nil {

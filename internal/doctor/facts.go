@@ -15,6 +15,8 @@ type Facts struct {
 	Interfaces    []Interface // those of the configuration that are there
 	Doubts        Doubts
 	Routes        Routes
+	Pool          []PoolWay
+	RoundTrip     RoundTrip
 	Upstream      []Server
 	Delegations   []Delegation
 	Clock         Clock
@@ -79,6 +81,30 @@ type Routes struct {
 	By      string       // the interface that it leaves by
 	Public  bool         // which is one of the configuration's public ones
 	Dead    []netip.Addr // next hops that do not answer ARP
+}
+
+// PoolWay is where the router outside sends an address of the pool.
+type PoolWay struct {
+	Address netip.Addr
+	Here    bool       // it came back
+	Lost    netip.Addr // who has said instead that it does not lead here; not valid: nobody
+	Error   string     // what that said
+}
+
+// RoundTrip is what became of a name that was taken from outside, and of a connection to what it stands for.
+type RoundTrip struct {
+	Name      string // "" where nobody asked for one
+	Untried   string // why not
+	From      netip.Addr
+	Host      netip.AddrPort
+	Silent    netip.Addr // of the host, or of the router before it: it does not answer ARP
+	Server    netip.AddrPort
+	NoAddress string // why the name server named none
+	Lent      netip.AddrPort
+	Failed    string // why no connection came about
+	Refused   bool   // because somebody refused it
+	Dropped   string // why the gateway dropped a packet of it
+	Took      time.Duration
 }
 
 // Server is an upstream name server. Each text is why an answer was none, empty where it was one.

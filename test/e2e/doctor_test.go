@@ -83,7 +83,8 @@ type ward struct {
 	*realm
 	above
 	configuration string
-	before        string // what a shell does in mounts of its own before the doctor comes, as root
+	before        string   // what a shell does in mounts of its own before the doctor comes, as root
+	asked         []string // of the doctor besides
 	d             *daemon
 }
 
@@ -115,8 +116,8 @@ func (w *ward) examine() (doctor.Report, int) {
 		w.t.Fatal(err)
 	}
 	script := setTheClock + w.before + "\n\"$@\""
-	command := w.Gateway.Command(context.Background(), "unshare", "--mount", "sh", "-c", script, "sh",
-		program, "doctor", "--instance", w.ID(), "-c", file, "-o", "json")
+	command := w.Gateway.Command(context.Background(), "unshare", append([]string{"--mount", "sh", "-c", script, "sh",
+		program, "doctor", "--instance", w.ID(), "-c", file, "-o", "json"}, w.asked...)...)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	begun := time.Now()

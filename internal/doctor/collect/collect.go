@@ -20,7 +20,8 @@ type Options struct {
 	Error     error            // why
 	Doubts    func(context.Context, *config.Document) doctor.Doubts
 	Gateway   client.Options
-	Available int64 // bytes of memory
+	Available int64  // bytes of memory
+	Name      string // of a service, to take and connect to; empty: none is
 }
 
 // Facts gathers them.
@@ -47,6 +48,9 @@ func Facts(ctx context.Context, o Options) *doctor.Facts {
 	waits.Go(func() { f.Upstream, f.Delegations = names(ctx, c) })
 	waits.Wait()
 	f.Interfaces = interfaces(c, f.Interfaces)
+	if o.Name != "" {
+		f.RoundTrip = roundTrip(ctx, o.Name, c, o.Gateway)
+	}
 	return f
 }
 
