@@ -319,6 +319,16 @@ var faults = map[string]fault{
 		w.d.kill()
 		w.gateway("sysctl -qw net.ipv4.conf.eth1.forwarding=0 net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.eth0.rp_filter=1")
 	}, check: "gateway", code: 2, what: "no daemon runs, and its data plane is at work", remedy: "realmgate run -c ", explains: []string{"forwarding", "reverse path"}},
+	"a pool that leads elsewhere": {makes: func(w *ward) {
+		w.runs()
+		w.command("router", "ip", "route", "add", w.Gateway.Pool.String(), "via", w.Resolver.IP.String())
+		w.command("resolver", "sysctl", "-qw", "net.ipv4.ip_forward=1")
+	}, check: "pool", code: 2, what: "198.18.0.32 of the pool does not lead here: 198.51.100.53 says that it would pass it on", remedy: "have the router outside lead 198.18.0.32 to this gateway"},
+	"a pool that is unreachable": {makes: func(w *ward) {
+		w.xdp()
+		w.runs()
+		w.command("router", "ip", "route", "add", "unreachable", w.Gateway.Pool.String())
+	}, check: "pool", code: 2, what: "198.18.0.254 says that it is unreachable", remedy: "have the router outside lead 198.18.0.32 to this gateway"},
 	"a list that cannot be fetched": {makes: func(w *ward) {
 		w.configuration = with(w.configuration, `lists: [{name: drop, url: "http://198.51.100.53:81/drop.txt"}]`, "protection: {blocklist: [{list: drop, direction: in}]}")
 		w.runs()

@@ -120,3 +120,32 @@ func TestDoctorRoundTripBreaks(t *testing.T) {
 		})
 	}
 }
+
+// Whether the router outside leads the pool here is said only where it is known.
+func TestDoctorPoolWay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(*ward)
+		says    string
+	}{
+		"at tcx":     {(*ward).runs, "the router outside leads 198.18.0.32 here"},
+		"in drivers": {func(w *ward) { w.xdp(); w.runs() }, "the router outside leads 198.18.0.32 here"},
+		"a router that says nothing": {func(w *ward) {
+			w.runs()
+			w.command("router", "ip", "route", "add", "blackhole", w.Gateway.Pool.String())
+		}, "whether 198.18.0.32 leads here, only somebody outside can tell"},
+		"no gateway, and so no ARP": {func(*ward) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWard(t)
+			w.serve(t, *w.Resolver)
+			c.prepare(w)
+			report, code := w.examine()
+			got := check(report, "pool")
+			if code != 0 || !strings.Contains(got.Says, c.says) || c.says == "" && got.Check != "" {
+				t.Errorf("exit %d, %+v", code, got)
+			}
+		})
+	}
+}

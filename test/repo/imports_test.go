@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	// What is wrong, and what of that is whose fault: pure, and what it is told of machine and networks.
 	"doctor":         {},
 	"bugreport":      {"datapath"},
-	"doctor/collect": {"client", "config", "datapath", "doctor", "lab/bench/method", "netdev"},
+	"doctor/collect": {"client", "config", "datapath", "doctor", "lab/bench/method", "lab/packets", "netdev"},
 	"geodata":        {"guard/geo", "guard/lists"},
 	// A filter of answers, and what joins names, policy, pool and data plane: from a question to an answer.
 	"names/rebind":     {"model"},

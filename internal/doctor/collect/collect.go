@@ -48,6 +48,7 @@ func Facts(ctx context.Context, o Options) *doctor.Facts {
 	waits.Go(func() { f.Upstream, f.Delegations = names(ctx, c) })
 	waits.Wait()
 	f.Interfaces = interfaces(c, f.Interfaces)
+	f.Pool = poolWays(ctx, c, o.Gateway, f.Gateway.AtWork)
 	if o.Name != "" {
 		f.RoundTrip = roundTrip(ctx, o.Name, c, o.Gateway)
 	}

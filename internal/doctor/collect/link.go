@@ -72,26 +72,43 @@ const (
 	hopLook    = 50 * time.Millisecond
 )
 
+// defaultHops are the routers of the default routes; one is none where a route has an interface alone.
+func defaultHops() (list []hop, err error) {
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Dst: nil}, netlink.RT_FILTER_DST)
+	if err != nil {
+		return nil, err
+	}
+	for _, route := range routes {
+		for _, next := range append([]*netlink.NexthopInfo{{LinkIndex: route.LinkIndex, Gw: route.Gw}}, route.MultiPath...) {
+			link, err := netlink.LinkByIndex(next.LinkIndex)
+			if err != nil {
+				continue
+			}
+			h := hop{link: link}
+			if a, ok := netip.AddrFromSlice(next.Gw.To4()); ok && link.Attrs().EncapType == "ether" {
+				h.router = a
+			}
+			list = append(list, h)
+		}
+	}
+	return list, nil
+}
+
 // routes looks for the way out, and has the kernel ask its next hops by ARP.
 func routes(public []string) doctor.Routes {
 	r := doctor.Routes{Looked: true}
-	list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Dst: nil}, netlink.RT_FILTER_DST)
+	list, err := defaultHops()
 	if err != nil {
 		return doctor.Routes{}
 	}
 	hops := map[netip.Addr]int{} // by which interface
-	for _, route := range list {
-		for _, hop := range append([]*netlink.NexthopInfo{{LinkIndex: route.LinkIndex, Gw: route.Gw}}, route.MultiPath...) {
-			link, err := netlink.LinkByIndex(hop.LinkIndex)
-			if err != nil {
-				continue
-			}
-			if !r.Default || !r.Public {
-				r.Default, r.By, r.Public = true, link.Attrs().Name, slices.Contains(public, link.Attrs().Name)
-			}
-			if a, ok := netip.AddrFromSlice(hop.Gw.To4()); ok && link.Attrs().EncapType == "ether" {
-				hops[a] = hop.LinkIndex
-			}
+	for _, h := range list {
+		name := h.link.Attrs().Name
+		if !r.Default || !r.Public {
+			r.Default, r.By, r.Public = true, name, slices.Contains(public, name)
+		}
+		if h.router.IsValid() {
+			hops[h.router] = h.link.Attrs().Index
 		}
 	}
 	for a, link := range hops {
