@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,20 +39,39 @@ not run. There is a line for each check: ✔ all is well, ! it could be better,
 ✘ it is broken. Each fault has the command or the change that repairs it. What
 follows from another fault stands below that: repair the first, and ask again.
 
-Nothing is changed. It takes root to see everything, and some seconds: neighbours
-are asked by ARP, and name servers for the root and for who serves the zones.
+Nothing is changed but by --round-trip, which takes a name and opens a connection
+as somebody outside would, and leaves nothing but an address that rests, and by
+--profile, which has the kernel take times meanwhile: every packet costs more then,
+and Ctrl-C ends it early. It takes root to see everything, and some seconds:
+neighbours are asked by ARP, the router outside for the pool, and name servers for
+the root and for who serves the zones.
 
 The exit code is 0 if all is well, 1 if something could be better, and 2 if
 something is broken. Without -c it takes the file of the gateway that runs, or else
 /etc/realmgate.yaml.`,
 		Example: `  realmgate doctor
-  realmgate doctor -c /etc/realmgate.yaml -o json | jq '.checks[0]'`,
+  realmgate doctor -c /etc/realmgate.yaml -o json | jq '.checks[0]'
+  realmgate doctor --round-trip www.hosta.foo.example
+  realmgate doctor --profile 10s`,
 		Args: cobra.NoArgs,
 	}
 	output := outputFlag(command)
 	file := command.Flags().StringP("config", "c", "", "configuration `FILE`, instead of that in force")
 	name := command.Flags().String("round-trip", "", "take the service `NAME` as somebody outside, and connect to it")
+	var long profileFlag
+	command.Flags().Var(&long, "profile", "instead, take the times of the data plane's programs for `TIME`, as 10s")
 	command.RunE = does(func(ctx context.Context) error {
+		if long > 0 {
+			p, err := collect.TakeProfile(ctx, cmp.Or(string(a.instance), client.DefaultInstance), time.Duration(long))
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(a.stdout, p)
+			}
+			_, err = io.WriteString(a.stdout, profileText(p))
+			return written(err)
+		}
 		report := a.examine(ctx, *file, *name)
 		if output.value == "json" {
 			if err := writeJSON(a.stdout, report); err != nil {

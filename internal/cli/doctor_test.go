@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/doctor"
+	"github.com/realmgate/realmgate/internal/doctor/collect"
 )
 
 func TestDoctorText(t *testing.T) {
@@ -22,6 +23,13 @@ func TestDoctorText(t *testing.T) {
 		}},
 		{Check: "clock", State: doctor.Warning, Faults: []doctor.Fault{{State: doctor.Warning, What: "nobody sets the clock"}}},
 		{Check: "kernel", State: doctor.Good, Says: "Linux 6.18 has what the data plane uses"},
+	}}))
+}
+
+func TestProfileText(t *testing.T) {
+	t.Parallel()
+	golden(t, "doctor-profile", profileText(collect.Profile{Seconds: 10, Programs: []collect.ProgramTime{
+		{Program: "xdp gateway_public", Runs: 1_000_000, Nanoseconds: 400_000_000}, {Program: "sweep", Runs: 900, Nanoseconds: 45_000_000},
 	}}))
 }
 

@@ -3,18 +3,20 @@ package doctor
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
 
-// check is one line of the report.
+// check is one line of the report, which is left out where there is nothing to look at.
 type check struct {
 	name    string
-	because []string // checks that explain it where they fail, too, the likeliest first
+	because []string          // checks that explain it where they fail, too, the likeliest first
+	looks   func(*Facts) bool // whether there is something to look at; nil: always
 	judge   func(*Facts) verdict
 }
 
-// verdict is what a check says where all is well, and what is wrong. A check with neither had nothing to look at.
+// verdict is what a check says where all is well, and what is wrong.
 type verdict struct {
 	says   string
 	faults []Fault
@@ -22,59 +24,54 @@ type verdict struct {
 
 // checks are in the order in which one thing rests on another.
 var checks = []check{
-	{"configuration", nil, configuration},
-	{"kernel", nil, kernel},
-	{"bpffs", nil, bpffs},
-	{"lockdown", nil, lockdown},
-	{"capabilities", nil, capabilities},
-	{"interfaces", nil, interfaces},
-	{"drivers", []string{"interfaces"}, drivers},
-	{"mtu", []string{"interfaces"}, mtu},
-	{"other programs", nil, links},
-	{"route", []string{"interfaces"}, route},
-	{"next hop", []string{"interfaces", "route", "other programs"}, nextHop},
-	{"addresses", []string{"interfaces"}, inside(addresses)},
-	{"hosts", []string{"interfaces"}, inside(hosts)},
-	{"firewall", nil, firewall},
-	{"ports", nil, inside(ports)},
-	{"memory", nil, memory},
-	{"disk", nil, disk},
-	{"certificate", nil, certificate},
-	{"clock", nil, clock},
-	{"gateway", []string{"kernel", "bpffs", "capabilities", "ports", "memory"}, gateway},
-	{"pool", []string{"interfaces", "route", "next hop", "other programs", "addresses", "gateway"}, poolWay},
-	{"forwarding", []string{"gateway"}, inside(forwarding)},
-	{"reverse path", []string{"gateway"}, inside(reversePath)},
-	{"upstream", []string{"route", "next hop", "interfaces", "other programs", "firewall"}, inside(upstream)},
-	{"delegation", []string{"upstream", "route", "next hop", "interfaces"}, inside(delegation)},
-	{"round trip", []string{"gateway", "interfaces", "hosts", "ports", "addresses"}, roundTrip},
-	{"lists", []string{"upstream", "route", "next hop", "interfaces"}, lists},
-	{"web", []string{"interfaces"}, func(f *Facts) verdict { return verdict{faults: doubts(Warning, f.Doubts.Web)} }},
-	{"status", []string{"interfaces", "addresses", "hosts", "firewall", "other programs", "next hop", "upstream", "disk", "lists"}, status},
+	{"configuration", nil, func(f *Facts) bool { return f.Configuration.File != "" }, configuration},
+	{"kernel", nil, hasKernel, kernel},
+	{"bpffs", nil, hasKernel, bpffs},
+	{"lockdown", nil, func(f *Facts) bool { return f.Kernel.Lockdown != "" }, lockdown},
+	{"capabilities", nil, hasKernel, capabilities},
+	{"interfaces", nil, func(f *Facts) bool { return len(f.Interfaces)+len(f.Doubts.Interfaces) > 0 }, interfaces},
+	{"drivers", []string{"interfaces"}, hasInterfaces, drivers},
+	{"mtu", []string{"interfaces"}, hasInterfaces, mtu},
+	{"other programs", nil, hasInterfaces, links},
+	{"route", []string{"interfaces"}, func(f *Facts) bool { return f.Routes.Looked && (f.Routes.Default || !f.Single) }, route}, // who serves its own network alone needs none
+	{"next hop", []string{"interfaces", "route", "other programs"}, func(f *Facts) bool { return f.Routes.Default }, nextHop},
+	{"addresses", []string{"interfaces"}, hasInside, addresses},
+	{"hosts", []string{"interfaces"}, hasInside, hosts},
+	{"firewall", nil, hasInterfaces, firewall},
+	{"ports", nil, hasInside, ports},
+	{"memory", nil, func(f *Facts) bool { return f.Memory.Needed > 0 && !f.Gateway.Answers }, memory}, // who answers has it already
+	{"disk", nil, func(f *Facts) bool { return f.Disk.Folder != "" }, disk},
+	{"certificate", nil, func(f *Facts) bool { return f.Certificate.File != "" }, certificate},
+	{"clock", nil, func(f *Facts) bool { return f.Clock.Looked }, clock},
+	{"gateway", []string{"kernel", "bpffs", "capabilities", "ports", "memory"}, func(f *Facts) bool { return f.Gateway.Socket != "" }, gateway},
+	{"pool", []string{"interfaces", "route", "next hop", "other programs", "addresses", "gateway"}, func(f *Facts) bool { return len(f.Pool) > 0 }, poolWay},
+	// The gateway sets both when it attaches, and again where others change them.
+	{"forwarding", []string{"gateway"}, func(f *Facts) bool { return hasInside(f) && f.Gateway.AtWork }, forwarding},
+	{"reverse path", []string{"gateway"}, func(f *Facts) bool { return hasInside(f) && f.Gateway.AtWork }, reversePath},
+	{"upstream", []string{"route", "next hop", "interfaces", "other programs", "firewall"}, func(f *Facts) bool { return !f.Single && len(f.Upstream) > 0 }, upstream},
+	{"delegation", []string{"upstream", "route", "next hop", "interfaces"}, func(f *Facts) bool { return !f.Single && slices.ContainsFunc(f.Delegations, Delegation.found) }, delegation},
+	{"round trip", []string{"gateway", "interfaces", "hosts", "ports", "addresses"}, func(f *Facts) bool { return f.RoundTrip.Name != "" }, roundTrip},
+	{"lists", []string{"upstream", "route", "next hop", "interfaces"}, func(f *Facts) bool { return len(f.Gateway.Lists) > 0 }, lists},
+	{"web", []string{"interfaces"}, func(f *Facts) bool { return len(f.Doubts.Web) > 0 }, func(f *Facts) verdict { return verdict{faults: doubts(Warning, f.Doubts.Web)} }},
+	{"status", []string{"interfaces", "addresses", "hosts", "firewall", "other programs", "next hop", "upstream", "disk", "lists"},
+		func(f *Facts) bool { return f.Gateway.Answers }, status},
 }
+
+func hasKernel(f *Facts) bool     { return f.Kernel.Release != "" }
+func hasInterfaces(f *Facts) bool { return len(f.Interfaces) > 0 }
+
+// hasInside is about hosts inside, and all that the gateway does for them.
+func hasInside(f *Facts) bool { return hasInterfaces(f) && !f.Single }
 
 func bad(what, remedy string) Fault  { return Fault{Bad, what, remedy} }
 func warn(what, remedy string) Fault { return Fault{Warning, what, remedy} }
-
-// inside leaves out what is about hosts inside, and all that the gateway does for them, where nobody is.
-func inside(judge func(*Facts) verdict) func(*Facts) verdict {
-	return func(f *Facts) verdict {
-		if f.Single {
-			return verdict{}
-		}
-		return judge(f)
-	}
-}
 
 // either is what a check says where nothing is wrong.
 func either(says string, faults []Fault) verdict { return verdict{says, faults} }
 
 func configuration(f *Facts) verdict {
 	c := f.Configuration
-	switch {
-	case c.File == "":
-		return verdict{}
-	case c.Error != "":
+	if c.Error != "" {
 		return verdict{faults: []Fault{bad(c.Error, "realmgate check -c "+c.File)}}
 	}
 	return either(c.File+" is good", doubts(Warning, f.Doubts.Configuration))
@@ -89,51 +86,29 @@ func interfaces(f *Facts) verdict {
 }
 
 func links(f *Facts) verdict {
-	says := ""
-	if len(f.Interfaces) > 0 {
-		says = "nobody else's are at the interfaces"
-	}
-	return either(says, doubts(Bad, f.Doubts.Links))
+	return either("nobody else's are at the interfaces", doubts(Bad, f.Doubts.Links))
 }
 
 func addresses(f *Facts) verdict {
-	says := ""
-	if len(f.Interfaces) > 0 {
-		says = "those of the pool, outbound and of the name servers are ours"
-	}
-	return either(says, doubts(Bad, f.Doubts.Addresses))
+	return either("those of the pool, outbound and of the name servers are ours", doubts(Bad, f.Doubts.Addresses))
 }
 
 func hosts(f *Facts) verdict {
-	says := ""
-	if len(f.Interfaces) > 0 {
-		says = "a private interface leads to each"
-	}
-	return either(says, doubts(Bad, f.Doubts.Hosts))
+	return either("a private interface leads to each", doubts(Bad, f.Doubts.Hosts))
 }
 
 func firewall(f *Facts) verdict {
-	says := ""
-	if len(f.Interfaces) > 0 {
-		says = "no rule drops or translates the gateway's packets"
-	}
 	faults := append(doubts(Bad, f.Doubts.Rules), doubts(Warning, f.Doubts.Failed)...)
-	return either(says, faults)
+	return either("no rule drops or translates the gateway's packets", faults)
 }
 
 func ports(f *Facts) verdict {
-	says := ""
-	if len(f.Interfaces) > 0 {
-		says = "nobody else listens where the name servers do"
-	}
-	return either(says, doubts(Bad, f.Doubts.Ports))
+	return either("nobody else listens where the name servers do", doubts(Bad, f.Doubts.Ports))
 }
 
 func route(f *Facts) verdict {
 	r := f.Routes
 	switch {
-	case !r.Looked, f.Single && !r.Default: // who serves its own network alone needs none
-		return verdict{}
 	case !r.Default:
 		return verdict{faults: []Fault{bad("there is no default route: hosts reach nobody outside", "ip route add default via ROUTER")}}
 	case !r.Public:
@@ -148,11 +123,7 @@ func nextHop(f *Facts) verdict {
 	for _, a := range f.Routes.Dead {
 		faults = append(faults, bad(fmt.Sprintf("next hop %s does not answer ARP", a), fmt.Sprintf("look at the router and the cable: ip neighbour show %s", a)))
 	}
-	says := ""
-	if f.Routes.Default {
-		says = "each answers ARP"
-	}
-	return either(says, faults)
+	return either("each answers ARP", faults)
 }
 
 func upstream(f *Facts) verdict {
@@ -170,11 +141,7 @@ func upstream(f *Facts) verdict {
 				"name another under dns.upstream: "+dig(s.Address, " +edns=0")))
 		}
 	}
-	says := ""
-	if len(f.Upstream) > 0 {
-		says = "each name server answers over UDP and TCP, and takes EDNS"
-	}
-	return either(says, faults)
+	return either("each name server answers over UDP and TCP, and takes EDNS", faults)
 }
 
 func dig(at netip.AddrPort, flags string) string {
@@ -193,9 +160,5 @@ func lists(f *Facts) verdict {
 		}
 		faults = append(faults, warn(fmt.Sprintf("list %s %s: %s", l.Name, age, l.Error), "realmgate lists refresh "+l.Name))
 	}
-	says := ""
-	if len(f.Gateway.Lists) > 0 {
-		says = "each is as new as it has to be"
-	}
-	return either(says, faults)
+	return either("each is as new as it has to be", faults)
 }

@@ -10,9 +10,6 @@ var leastKernel = [2]int{6, 1}
 
 func kernel(f *Facts) verdict {
 	k := f.Kernel
-	if k.Release == "" {
-		return verdict{}
-	}
 	var major, minor int
 	_, _ = fmt.Sscanf(k.Release, "%d.%d", &major, &minor) // zeros are old
 	var faults []Fault
@@ -26,30 +23,21 @@ func kernel(f *Facts) verdict {
 }
 
 func bpffs(f *Facts) verdict {
-	switch {
-	case f.Kernel.Release == "":
-		return verdict{}
-	case !f.Kernel.BPFFS:
+	if !f.Kernel.BPFFS {
 		return verdict{faults: []Fault{bad("/sys/fs/bpf is no BPF file system: sessions would end with the daemon", "mount -t bpf bpf /sys/fs/bpf")}}
 	}
 	return either("/sys/fs/bpf is mounted", nil)
 }
 
 func lockdown(f *Facts) verdict {
-	switch f.Kernel.Lockdown {
-	case "":
-		return verdict{}
-	case "confidentiality":
+	if f.Kernel.Lockdown == "confidentiality" {
 		return verdict{faults: []Fault{bad("the kernel is locked down for confidentiality, and BPF programs may not read packets' tables", "boot with lockdown=integrity")}}
 	}
 	return either("BPF programs may run: "+f.Kernel.Lockdown, nil)
 }
 
 func capabilities(f *Facts) verdict {
-	switch {
-	case f.Kernel.Release == "":
-		return verdict{}
-	case f.Kernel.Capabilities != "":
+	if f.Kernel.Capabilities != "" {
 		what, remedy, _ := strings.Cut(f.Kernel.Capabilities, ": ")
 		return verdict{faults: []Fault{bad(what, remedy)}}
 	}

@@ -66,30 +66,20 @@ func mtu(f *Facts) verdict {
 
 func forwarding(f *Facts) verdict {
 	var faults []Fault
-	says := ""
 	for _, i := range f.Interfaces {
-		if !f.Gateway.AtWork {
-			continue // the gateway sets it when it attaches, and again where others change it
-		}
-		says = "on at each interface"
 		if !i.Forwards {
 			faults = append(faults, bad("the kernel does not forward at "+i.Name+": what the gateway hands to it is lost", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.forwarding=1", i.Name)))
 		}
 	}
-	return either(says, faults)
+	return either("on at each interface", faults)
 }
 
 func reversePath(f *Facts) verdict {
 	var faults []Fault
-	says := ""
 	for _, i := range f.Interfaces {
-		if !f.Gateway.AtWork {
-			continue
-		}
-		says = "the kernel leaves it to the gateway"
 		if i.ReversePath == 1 {
 			faults = append(faults, bad("the kernel checks reverse paths at "+i.Name+" strictly, and drops what the gateway has translated", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.rp_filter=2", i.Name)))
 		}
 	}
-	return either(says, faults)
+	return either("the kernel leaves it to the gateway", faults)
 }

@@ -18,9 +18,6 @@ const (
 
 func memory(f *Facts) verdict {
 	m := f.Memory
-	if m.Needed == 0 || f.Gateway.Answers { // which has it already
-		return verdict{}
-	}
 	text := fmt.Sprintf("capacity %d takes up to %d MiB, and %d MiB are available", m.Capacity, m.Needed/mebibyte, m.Available/mebibyte)
 	switch {
 	case m.Needed > m.Available:
@@ -34,8 +31,6 @@ func memory(f *Facts) verdict {
 func disk(f *Facts) verdict {
 	d := f.Disk
 	switch {
-	case d.Folder == "":
-		return verdict{}
 	case d.ReadOnly:
 		return verdict{faults: []Fault{bad(d.Folder+" cannot be written: bans and bindings end with the daemon", "mount -o remount,rw "+d.Folder)}}
 	case d.Free < leastDisk || !d.Inodes:
@@ -49,8 +44,6 @@ func certificate(f *Facts) verdict {
 	left := c.Ends.Sub(f.Now)
 	renew := "put a new one there, and realmgate reload"
 	switch {
-	case c.File == "":
-		return verdict{}
 	case c.Error != "":
 		return verdict{faults: []Fault{bad(c.Error, "correct api.certificate and api.key")}}
 	case left <= 0:
@@ -62,10 +55,7 @@ func certificate(f *Facts) verdict {
 }
 
 func clock(f *Facts) verdict {
-	switch {
-	case !f.Clock.Looked:
-		return verdict{}
-	case !f.Clock.Synchronised:
+	if !f.Clock.Synchronised {
 		return verdict{faults: []Fault{warn("nobody sets the clock: logs name the wrong moment, and certificates end at another", "timedatectl set-ntp true")}}
 	}
 	return either("it is synchronised", nil)
@@ -74,8 +64,6 @@ func clock(f *Facts) verdict {
 func gateway(f *Facts) verdict {
 	g := f.Gateway
 	switch {
-	case g.Socket == "":
-		return verdict{}
 	case g.Answers:
 		return either(fmt.Sprintf("process %d answers", g.PID), nil)
 	case g.PID != 0:
@@ -99,11 +87,7 @@ func status(f *Facts) verdict {
 			faults = append(faults, doubts(Warning, []string{w})...)
 		}
 	}
-	says := ""
-	if f.Gateway.Answers {
-		says = "the gateway warns of nothing else"
-	}
-	return either(says, faults)
+	return either("the gateway warns of nothing else", faults)
 }
 
 func delegation(f *Facts) verdict {
@@ -116,7 +100,7 @@ func delegation(f *Facts) verdict {
 		}
 		remedy := "have the zone above say " + records
 		switch {
-		case d.Parent == "":
+		case !d.found():
 		case d.Error != "":
 			faults = append(faults, warn(fmt.Sprintf("%s does not say where %s is served: %s", d.Parent, d.Zone, d.Error), remedy))
 		case !slices.ContainsFunc(d.Servers, func(s string) bool { return strings.EqualFold(s, d.Wanted) }):

@@ -37,8 +37,6 @@ func roundTrip(f *Facts) verdict {
 	one := func(f Fault) verdict { return verdict{faults: []Fault{f}} }
 	explain := fmt.Sprintf("realmgate explain %s --to %s", r.From, r.Name)
 	switch {
-	case r.Name == "":
-		return verdict{}
 	case r.Untried != "":
 		return one(warn(r.Name+" was not taken: "+r.Untried, "realmgate doctor --round-trip NAME, as root, while the gateway runs"))
 	case r.Silent.IsValid():

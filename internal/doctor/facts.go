@@ -124,6 +124,8 @@ type Delegation struct {
 	To      netip.Addr   // where it has to; not valid: unknown
 }
 
+func (d Delegation) found() bool { return d.Parent != "" }
+
 // Clock is the kernel's.
 type Clock struct {
 	Looked, Synchronised bool

@@ -43,10 +43,10 @@ func Examine(f *Facts) Report {
 	found := map[string]Result{}
 	var order []string
 	for _, c := range checks {
-		v := c.judge(f)
-		if v.says == "" && len(v.faults) == 0 {
-			continue // nothing to look at
+		if c.looks != nil && !c.looks(f) {
+			continue
 		}
+		v := c.judge(f)
 		r := Result{Check: c.name, State: Good, Says: v.says, Faults: v.faults}
 		for _, fault := range v.faults {
 			r.Says, r.State = "", worse(r.State, fault.State)

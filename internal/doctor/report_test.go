@@ -22,7 +22,9 @@ func well() *Facts {
 		Upstream: []Server{{Address: server}},
 		Delegations: []Delegation{{Zone: "foo.example.", Parent: "ns.example.", Servers: []string{"NS.foo.example."}, Wanted: "ns.foo.example.",
 			Leads: []netip.Addr{netip.MustParseAddr("198.18.0.1")}, To: netip.MustParseAddr("198.18.0.1")}},
-		Clock: Clock{Looked: true, Synchronised: true}, Memory: Memory{Needed: 10 << 20, Available: 100 << 20, Capacity: 100_000},
+		Pool:      []PoolWay{{Address: netip.MustParseAddr("198.18.0.32"), Here: true}, {Address: netip.MustParseAddr("198.18.7.0")}},
+		RoundTrip: RoundTrip{Name: "www.foo.example.", Lent: netip.MustParseAddrPort("198.18.0.32:80"), Host: netip.MustParseAddrPort("10.0.0.100:8080"), Took: 8 * time.Millisecond},
+		Clock:     Clock{Looked: true, Synchronised: true}, Memory: Memory{Needed: 10 << 20, Available: 100 << 20, Capacity: 100_000},
 		Disk: Disk{Folder: "/var/lib/realmgate", Free: 1 << 30, Inodes: true}, Certificate: Certificate{File: "/etc/a.crt", Ends: now.AddDate(0, 2, 0)},
 		Gateway: Gateway{Socket: "/run/realmgate/default.sock", PID: 812, Answers: true, AtWork: true, Lists: []List{{Name: "drop", Fetched: now}}},
 	}
@@ -36,7 +38,7 @@ func TestAllIsWell(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if r.State != Good || len(r.Checks) != 25 {
+	if r.State != Good || len(r.Checks) != 27 {
 		t.Errorf("%s after %d checks", r.State, len(r.Checks))
 	}
 }
@@ -53,7 +55,7 @@ func TestNothingIsKnown(t *testing.T) {
 func TestSingleMachine(t *testing.T) {
 	t.Parallel()
 	f := well()
-	f.Single, f.Interfaces, f.Routes = true, f.Interfaces[:1], Routes{Looked: true}
+	f.Single, f.Interfaces, f.Routes, f.Pool, f.RoundTrip = true, f.Interfaces[:1], Routes{Looked: true}, nil, RoundTrip{}
 	f.Interfaces[0].Forwards, f.Interfaces[0].ReversePath = false, 1
 	r := Examine(f)
 	for _, c := range r.Checks {
@@ -97,7 +99,7 @@ func TestFaults(t *testing.T) {
 		},
 			"status", Warning, "an outbound address has no port left", "add outbound.addresses and reload"},
 		"who may not ask it": {func(f *Facts) { f.Gateway = Gateway{Socket: "/run/a.sock", Error: "permission denied"} }, "gateway", Warning,
-			"it cannot be asked: permission denied", "as root"},
+			"it cannot be asked: permission denied", "as a member of the group realmgate-read"},
 		"memory that nearly suffices": {func(f *Facts) { f.Gateway, f.Memory.Needed = Gateway{}, 95<<20 }, "memory", Warning, "95 MiB, and 100 MiB are available", "realmgate tune"},
 	} {
 		f := well()

@@ -319,6 +319,14 @@ var faults = map[string]fault{
 		w.d.kill()
 		w.gateway("sysctl -qw net.ipv4.conf.eth1.forwarding=0 net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.eth0.rp_filter=1")
 	}, check: "gateway", code: 2, what: "no daemon runs, and its data plane is at work", remedy: "realmgate run -c ", explains: []string{"forwarding", "reverse path"}},
+	// The doctor has nobody above it whose mounts would outlive it.
+	"no file system for pins": {makes: func(w *ward) {
+		w.before = "mount -t tmpfs tmpfs /sys/fs/bpf && set -- unshare --pid --fork --mount-proc \"$@\""
+	}, check: "bpffs", code: 2, what: "/sys/fs/bpf is no BPF file system", remedy: "mount -t bpf bpf /sys/fs/bpf"},
+	// The kernel has one clock for all: what it says of that is said to this process alone.
+	"a clock that nobody sets": {makes: func(w *ward) {
+		w.before = "rm /run/systemd/timesync/synchronized && set -- strace -f -qq -o /dev/null -e inject=adjtimex,clock_adjtime:retval=5 \"$@\""
+	}, check: "clock", code: 1, what: "nobody sets the clock", remedy: "timedatectl set-ntp true"},
 	"a pool that leads elsewhere": {makes: func(w *ward) {
 		w.runs()
 		w.command("router", "ip", "route", "add", w.Gateway.Pool.String(), "via", w.Resolver.IP.String())
