@@ -138,7 +138,11 @@ func (s *Service) undone(r record) {
 	generation := s.options.InForce().Generation
 	s.history.add(api.HistoryEntry{By: "gateway", How: api.HowUnconfirmed, To: r.Back, Generation: generation, Kept: kept}, r.Files)
 	s.options.Events.Emit(event.RolledBack{Generation: generation, To: r.Back, Unconfirmed: true, Kept: kept, Error: event.Text(err)})
-	s.options.Log.Warn("unconfirmed reload undone", "generation", generation, "kept", kept, "error", err)
+	log := s.options.Log.With("generation", generation, "kept", kept)
+	if err != nil {
+		log = log.With("error", err)
+	}
+	log.Warn("unconfirmed reload undone")
 }
 
 // writeBack has the file say what it said. Where that fails the record says so, and what the file has that does not count.

@@ -118,6 +118,9 @@ func TestUnconfirmed(t *testing.T) {
 		if want := []string{"reload 2 false", "rolled_back 3 to 1, true false"}; !slices.Equal(g.told, want) {
 			t.Errorf("told %q", g.told)
 		}
+		if log := g.log.String(); !strings.Contains(log, "unconfirmed reload undone") || strings.Contains(log, "error=") {
+			t.Errorf("the log says an error where there was none: %s", log)
+		}
 		if _, err := g.Confirm(api.Request{}); !errors.Is(err, errNothingWaits) {
 			t.Errorf("confirmed too late: %v", err)
 		}

@@ -46,6 +46,7 @@ type gateway struct {
 	sessions  []api.Session
 	told      []string
 	failed    int // reloads
+	log       strings.Builder
 }
 
 // lock is one for which waiting lets the clock of synctest go on.
@@ -91,7 +92,7 @@ func (g *gateway) start() {
 	g.now = InForce{Document: d, Filed: d, Generation: g.now.Generation + 1}
 	g.Service = New(Options{
 		Failed: func() { g.failed++ },
-		File:   g.path, State: g.state, Changing: g.changing, Events: g, Log: slog.New(slog.DiscardHandler),
+		File:   g.path, State: g.state, Changing: g.changing, Events: g, Log: slog.New(slog.NewTextHandler(&g.log, nil)),
 		InForce:   func() InForce { return g.now },
 		Immutable: func(*config.Document) []string { return g.immutable },
 		Lost:      func(*config.Config) int { return 3 },
