@@ -73,7 +73,7 @@ func gateway(f *Facts) verdict {
 		return verdict{faults: []Fault{bad("no daemon runs, and its data plane is at work: names are not answered, and nothing ages",
 			"realmgate run -c "+cmp.Or(f.Configuration.File, "FILE")+", or systemctl start realmgate")}}
 	case g.Error != "":
-		return verdict{faults: []Fault{warn("it cannot be asked: "+g.Error, "run the doctor as root, or as a member of the group of api.read")}}
+		return verdict{faults: []Fault{warn("it cannot be asked: "+g.Error, "run the doctor as root, or as a member of the group realmgate-read")}}
 	}
 	return either("none runs", nil)
 }
