@@ -50,7 +50,7 @@ var checks = []check{
 	{"reverse path", []string{"gateway"}, func(f *Facts) bool { return hasInside(f) && f.Gateway.AtWork }, reversePath},
 	{"upstream", []string{"route", "next hop", "interfaces", "other programs", "firewall"}, func(f *Facts) bool { return !f.Single && len(f.Upstream) > 0 }, upstream},
 	{"delegation", []string{"upstream", "route", "next hop", "interfaces"}, func(f *Facts) bool { return !f.Single && slices.ContainsFunc(f.Delegations, Delegation.found) }, delegation},
-	{"round trip", []string{"gateway", "interfaces", "hosts", "ports", "addresses"}, func(f *Facts) bool { return f.RoundTrip.Name != "" }, roundTrip},
+	{"round trip", []string{"configuration", "gateway", "interfaces", "hosts", "ports", "addresses"}, func(f *Facts) bool { return f.RoundTrip.Name != "" }, roundTrip},
 	{"lists", []string{"upstream", "route", "next hop", "interfaces"}, func(f *Facts) bool { return len(f.Gateway.Lists) > 0 }, lists},
 	{"web", []string{"interfaces"}, func(f *Facts) bool { return len(f.Doubts.Web) > 0 }, func(f *Facts) verdict { return verdict{faults: doubts(Warning, f.Doubts.Web)} }},
 	{"status", []string{"interfaces", "addresses", "hosts", "firewall", "other programs", "next hop", "upstream", "disk", "lists"},

@@ -35,6 +35,7 @@ func Facts(ctx context.Context, o Options) *doctor.Facts {
 		}
 		waits.Wait()
 		f.Interfaces = nil // of a configuration that nobody knows
+		f.RoundTrip = doctor.RoundTrip{Name: o.Name, Untried: "there is no configuration that could be read"}
 		return f
 	}
 	c := o.Document.Config
