@@ -58,7 +58,7 @@ something is broken. Without -c it takes the file of the gateway that runs, or e
 	output := outputFlag(command)
 	file := command.Flags().StringP("config", "c", "", "configuration `FILE`, instead of that in force")
 	name := command.Flags().String("round-trip", "", "take the service `NAME` as somebody outside, and connect to it")
-	var long profileFlag
+	var long periodFlag
 	command.Flags().Var(&long, "profile", "instead, take the times of the data plane's programs for `TIME`, as 10s")
 	command.RunE = does(func(ctx context.Context) error {
 		if long > 0 {

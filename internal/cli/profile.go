@@ -7,33 +7,6 @@ import (
 	"github.com/realmgate/realmgate/internal/doctor/collect"
 )
 
-// Between these a profile may take.
-const (
-	leastProfile = 100 * time.Millisecond
-	mostProfile  = time.Hour
-)
-
-// profileFlag is how long a profile takes; 0 takes none.
-type profileFlag time.Duration
-
-func (f *profileFlag) String() string {
-	if *f == 0 {
-		return ""
-	}
-	return time.Duration(*f).String()
-}
-
-func (f *profileFlag) Type() string { return "duration" }
-
-func (f *profileFlag) Set(s string) error {
-	d, err := time.ParseDuration(s)
-	if err != nil || d < leastProfile || d > mostProfile {
-		return fmt.Errorf("it takes %s to %s, as 10s", leastProfile, mostProfile)
-	}
-	*f = profileFlag(d)
-	return nil
-}
-
 // profileText shows which programs ran, and how long they took.
 func profileText(p collect.Profile) string {
 	all := int64(0)

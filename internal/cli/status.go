@@ -23,11 +23,14 @@ how packets ended, and what to do about what is wrong.
 
 docs/reference/counters.md explains the reasons.`,
 		Example: `  realmgate status
+  realmgate status --watch 2s
   realmgate status -o json | jq .sessions`,
 		Args: cobra.NoArgs,
 	}
 	output := outputFlag(command)
-	command.RunE = does(func(ctx context.Context) error {
+	var every periodFlag
+	command.Flags().Var(&every, "watch", "show it again every `TIME`, as 2s, until Ctrl-C")
+	show := func(ctx context.Context) error {
 		s, err := a.client().Status(ctx)
 		if err != nil {
 			return err
@@ -42,6 +45,12 @@ docs/reference/counters.md explains the reasons.`,
 		}
 		_, err = io.WriteString(a.stdout, strings.Join(parts, ""))
 		return written(err)
+	}
+	command.RunE = does(func(ctx context.Context) error {
+		if every == 0 {
+			return show(ctx)
+		}
+		return watch(ctx, a.stdout, time.Duration(every), show)
 	})
 	return command
 }

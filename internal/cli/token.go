@@ -36,7 +36,7 @@ func newTokenCreate(a *app) *cobra.Command {
 of it: nobody can print it again.`,
 		Example: `  realmgate token create prometheus --role read --for 90d > /etc/prometheus/realmgate.token
   realmgate token create ann --role operate --for 12h`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("a name for the token"),
 	}
 	lasts := lasting(tokenTime)
 	var role client.Role
@@ -115,7 +115,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 		Short:   "End a token",
 		Long:    `End a token at once, and what is asked by it at the time.`,
 		Example: `  realmgate token revoke prometheus`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("the name of a token"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return does(func(ctx context.Context) error {
 				gone, err := a.client().TokenEditor().Revoke(ctx, args[0])
