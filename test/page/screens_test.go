@@ -34,6 +34,8 @@ func TestRing(t *testing.T) {
 	b.until("it says who has it", `document.querySelector("#chosen").innerText.includes("www.host2.foo.example.")`)
 	if text := b.text("#chosen"); !strings.Contains(text, address) || !strings.Contains(text, g.Clients[0].IP.String()) {
 		t.Errorf("of %s it says %q, not that %s asked", address, text, g.Clients[0].IP)
+	} else if !strings.Contains(text, "so far") {
+		t.Errorf("of %s it says %q, which could be how long it will be so", address, text)
 	}
 	b.look("ring")
 	b.quiet("ring")
@@ -84,6 +86,7 @@ func TestDrops(t *testing.T) {
 		yes := false
 		return b.try(shown, &yes) == nil && yes
 	})
+	b.until("a reason shows that it says more", `getComputedStyle(document.querySelector("#reasons summary .name"), "::before").content.includes("▸")`)
 	b.look("drops")
 	b.click(`#log a[href^="/explain?address=` + stranger.IP.String() + `"]`)
 	b.shows("#verdict", "udp flow from "+stranger.IP.String()+" to "+g.Gateway.Pool.Addr().String()+" port 9")

@@ -40,7 +40,6 @@ function again() {
 // show says who has an address, since when and for whom.
 async function show(address, pick) {
   const place = ring.pool.place(address);
-  const use = ring.pool.use(place);
   chosen.dataset.at = address;
   if (pick) go({ at: address });
   let bindings = [];
@@ -50,10 +49,11 @@ async function show(address, pick) {
     return; // the connection is gone, and a bar says so
   }
   const question = asked.find((q) => q.answers.includes(address));
+  const use = ring.pool.use(place);
   const changed = ring.pool.since[place];
   render(
     html`<div class="chosen use-${use}">
-      <p><i aria-hidden="true"></i> <b class="address">${address}</b> is <b>${use}</b>${changed ? ` for ${span((performance.now() - changed) / 1000)}` : ""}.
+      <p><i aria-hidden="true"></i> <b class="address">${address}</b> is <b>${use}</b>${changed ? `, for ${span((performance.now() - changed) / 1000)} so far` : ""}.
       ${question ? html` It was answered to <${Address} of=${question.asker} /> for ${question.name} at <${When} at=${question.time} />.` : ""}</p>
       ${bindings.map((b) => html`<dl class="facts" key=${b.service}>
         <div><dt>Service</dt><dd><a href=${"/names" + query({ name: b.service })}>${b.service}</a></dd></div>
