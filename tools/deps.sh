@@ -10,7 +10,7 @@ packages=(
   git shellcheck
   # Namespaces, peers and tools that the tests run.
   caddy conntrack curl dnsperf dnsutils ethtool haproxy httperf iperf3 iproute2 ipset iptables knot knot-dnsutils lftp libnginx-mod-stream nftables nginx-light nmap nsd openssl
-  procps swaks systemd tcpdump tshark unbound vsftpd wrk
+  procps strace swaks systemd tcpdump tshark unbound vsftpd wrk
   # What else people run through a gateway.
   dnsmasq-base iputils-ping kea-dhcp-ddns-server kea-dhcp4-server openvpn sip-tester udhcpc wireguard-go wireguard-tools
   # What watches it.

@@ -199,17 +199,3 @@ func (d *daemon) stop() { d.end(syscall.SIGTERM) }
 
 // awaited is how long something is waited for that has to come, and how long for what must not.
 var awaited = map[bool]time.Duration{true: 15 * time.Second, false: 2 * time.Second}
-
-// eventually polls until the condition holds.
-func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", limit, what)
-		}
-		<-tick.C
-	}
-}

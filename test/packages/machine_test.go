@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/lab/netns"
+	"github.com/realmgate/realmgate/test/lab"
 )
 
 // machine is a Debian whose process 1 is systemd, with a root on a tmpfs and namespaces of its own; it is in the network of a
@@ -155,15 +156,4 @@ func removeCgroups(t *testing.T, top string) {
 	}
 }
 
-func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s still not: %s", limit, what)
-		}
-		<-tick.C
-	}
-}
+var eventually = lab.Eventually
