@@ -70,37 +70,25 @@ func (d *Datapath) OpenDry(mode Mode) (*Dry, error) {
 
 // entry is where packets of a side come in.
 func (x *Dry) entry(public bool) (*ebpf.Program, error) {
-	load := func(into any) error {
-		if err := x.spec.Copy().LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: x.tables}); err != nil {
-			return x.data.notLoaded(err)
-		}
-		return nil
+	into, program := any(&x.private), &x.private.Private
+	switch {
+	case public && x.data.options.Single:
+		into, program = &x.single, &x.single.Single
+	case public:
+		into, program = &x.public, &x.public.Public
 	}
-	if public && x.data.options.Single {
-		if x.single.Single == nil {
-			if err := load(&x.single); err != nil {
-				return nil, err
-			}
-		}
-		return x.single.Single, nil
+	if *program != nil {
+		return *program, nil
 	}
-	if public {
-		if x.public.Public == nil {
-			if err := load(&x.public); err != nil {
-				return nil, err
-			}
-		}
-		return x.public.Public, nil
+	if err := x.spec.Copy().LoadAndAssign(into, &ebpf.CollectionOptions{MapReplacements: x.tables}); err != nil {
+		return nil, x.data.notLoaded(err)
 	}
-	if x.private.Private == nil {
-		if err := load(&x.private); err != nil {
-			return nil, err
-		}
+	if !public {
 		if err := x.own["programs"].Put(uint32(bpfProgramPROGRAM_HAIRPIN), x.private.Hairpin); err != nil {
 			return nil, fmt.Errorf("set a program that dry runs enter by tail call: %w", err)
 		}
 	}
-	return x.private.Private, nil
+	return *program, nil
 }
 
 // SetChains makes the chains of the generation in force once more, in the place of those before; build may be nil. No policy
@@ -147,7 +135,7 @@ func (x *Dry) closeChains() {
 // Close gives up programs and tables.
 func (x *Dry) Close() error {
 	x.closeChains()
-	errs := []error{x.private.Private.Close(), x.private.Hairpin.Close(), x.public.Public.Close(), x.single.Single.Close()}
+	errs := []error{closePrograms(&x.private), closePrograms(&x.public), closePrograms(&x.single)}
 	for _, m := range x.own {
 		errs = append(errs, m.Close())
 	}

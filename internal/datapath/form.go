@@ -88,8 +88,7 @@ type own struct {
 }
 
 func (o *objects) Close() error {
-	return errors.Join(o.bpfMaps.Close(), _BpfClose(o.BindPort, o.BindService, o.ClearCount, o.ExtendReservation, o.LetNext,
-		o.ReserveBinding, o.Sweep, o.UnbindPort, o.UnbindService, o.WithdrawReservation))
+	return errors.Join(o.bpfMaps.Close(), closePrograms(&o.own))
 }
 
 // ofTCX are the arrays of programs that the form for socket buffers has for itself, under
@@ -198,7 +197,7 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 		err = d.loadHandshakes(mode, e)
 	}
 	if err != nil {
-		return nil, errors.Join(err, e.close())
+		return nil, errors.Join(err, closePrograms(e))
 	}
 	f.entries = e
 	return e, nil
@@ -332,16 +331,12 @@ func (d *programSet) again() (*ebpf.Program, error) {
 	return e.Again, nil
 }
 
-func (e *entries) close() error {
-	return _BpfClose(e.Single, e.sides.Private, e.sides.Public, e.Hairpin, e.Question, e.Fragment, e.Web, e.Datagram, e.Again, e.Overflow, e.Host, e.bareSides.Private, e.bareSides.Public)
-}
-
 // closeForms lets go what load has made.
 func (d *programSet) closeForms() error {
 	var errs []error
 	for _, f := range d.forms {
 		if f.entries != nil {
-			errs = append(errs, f.entries.close())
+			errs = append(errs, closePrograms(f.entries))
 		}
 	}
 	return errors.Join(append(errs, d.forms[TCX].programs.Close(), d.forms[TCX].chains.Close(), d.objects.Close())...)

@@ -102,6 +102,15 @@ func (d *programSet) tookOver(into any, kind string) bool {
 	return true
 }
 
+// closePrograms lets go the programs that a struct names, as far as they were loaded.
+func closePrograms(of any) error {
+	var errs []error
+	for _, field := range programsIn(reflect.ValueOf(of).Elem()) {
+		errs = append(errs, (*field).Close())
+	}
+	return errors.Join(errs...)
+}
+
 // programsIn are the fields of programs in a struct, and in those that it embeds, by the programs' names.
 func programsIn(v reflect.Value) map[string]**ebpf.Program {
 	all := map[string]**ebpf.Program{}
