@@ -35,18 +35,18 @@ func (f *periodFlag) Set(s string) error {
 	return nil
 }
 
-// clear empties a terminal from its first line on.
-const clear = "\x1b[H\x1b[2J"
+// clearScreen empties a terminal from its first line on.
+const clearScreen = "\x1b[H\x1b[2J"
 
 // watch shows something again and again until Ctrl-C, which is how it ends. If it cannot be shown any more, as a gateway starts
 // anew, it says so and goes on.
 func watch(ctx context.Context, w io.Writer, every time.Duration, show func(context.Context) error) error {
 	between := "\n"
 	if isTerminal(w) {
-		between = clear
+		between = clearScreen
 	}
 	for first := true; ; first = false {
-		if !first || between == clear {
+		if !first || between == clearScreen {
 			if _, err := io.WriteString(w, between); err != nil {
 				return written(err)
 			}
