@@ -14,7 +14,7 @@
 #define HONEYPOT_UNRESOLVED_PER_TICK 16	  /* of these: the kernel remembers each neighbour that it asks for */
 #define HONEYPOT_ACKS_PER_TICK	     4096 /* ACKs looked at: about 15,000 a second, of 2^29 to guess one */
 
-static __always_inline __u64 *honeypot_budget(enum honeypot_budget which)
+static __always_inline __u64 *honeypot_budget(enum answer_budget which)
 {
 	__u32 key = which;
 

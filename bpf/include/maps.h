@@ -154,25 +154,27 @@ struct budget {
 	__u32 cookies;	   /* SYNs answered by cookie in this tick */
 	__u64 missed;	   /* drops that somebody watched for, and was not told of */
 	__u32 flows_told;  /* in which 17 ms its reader was last woken for a flow_event, trace/tell.h */
+	__u32 pad;
+	__u64 flows_placed; /* flow_event that it wrote into its row, ever */
 };
 TABLE(budgets, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct budget, 1, 0);
 
 /*
  * How much was answered lately, struct spending: refusals (refuse.h), first in all, then by a hash of who was refused; behind
- * them what the honeypot did (honeypot_route.h).
+ * them what the honeypot did (honeypot_route.h), and until when questions to the name server are spent (question/limit.h).
  */
-enum honeypot_budget {
+enum answer_budget {
 	HONEYPOT_BUDGET_ANSWERS = 1 + REFUSAL_SOURCES,
 	HONEYPOT_BUDGET_ACKS,
-	ANSWER_BUDGETS,
+	QUESTION_BUDGETS,
+	ANSWER_BUDGETS = QUESTION_BUDGETS + 2 * (1 + QUESTION_NETWORKS),
 };
 TABLE(answer_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, ANSWER_BUDGETS, BPF_F_MMAPABLE);
 
-/* Questions to the name server: what the daemon says, question.h, and how many came lately, question/limit.h. */
+/* Questions to the name server: what the daemon says, question.h. */
 TABLE(question_states, BPF_MAP_TYPE_ARRAY, __u32, struct question_state, 1, 0);
 TABLE(lent_names, BPF_MAP_TYPE_HASH, __u64, __u8, 1, BPF_F_NO_PREALLOC); /* by the name's hash: enum lent_type */
 TABLE(awaited_askers, BPF_MAP_TYPE_ARRAY, __u32, __u64, QUESTION_AWAITED, BPF_F_MMAPABLE);
-TABLE(question_budgets, BPF_MAP_TYPE_ARRAY, __u32, __u64, 2 * (1 + QUESTION_NETWORKS), BPF_F_MMAPABLE);
 TABLE(questions, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct question, 1, 0);
 
 /* Connections to web addresses: that the daemon lives, and what it says of them. */
@@ -205,6 +207,9 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, FLOW_RING);
 } flow_events SEC(".maps");
+
+/* What each CPU tells of flows as long as there is room, else flow_events has it: trace/tell.h. */
+TABLE(flow_rows, BPF_MAP_TYPE_ARRAY, __u32, struct flow_row, 1, BPF_F_MMAPABLE);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -72,7 +72,16 @@ struct flow_event {
 	__u8 tcp;    /* enum tcp_state */
 	__u8 flags;  /* of its record */
 	__u32 name;  /* number of the name it was asked for by, 0 for none */
-	__u32 pad;
+	__u32 turn;  /* in a row: how many the CPU has written with it; written last */
+};
+
+#define FLOW_ROW 1024 /* places; a power of two */
+
+/* The flow_event of a CPU that are not read yet. */
+struct flow_row {
+	__u64 taken; /* by the reader, ever */
+	__u64 pad[7];
+	struct flow_event event[FLOW_ROW];
 };
 
 struct drop_event {

@@ -49,8 +49,10 @@ struct layout {
 	__u32 known_buckets; /* of KNOWN_WAYS entries */
 	__u32 subscriber_buckets;
 	__u32 remote_buckets;
-	__u32 slots;		 /* for outbound addresses */
-	__u32 groups;		 /* of shares, slot.h */
+	__u32 slots;  /* for outbound addresses */
+	__u32 groups; /* of shares, slot.h */
+	__u32 rows;   /* 1: flow_rows are written; a CPU's stores have to be seen in their order */
+	__u32 pad;
 	__u64 syn_cookie_key[2]; /* of handshake/syn_cookie.h, random */
 };
 

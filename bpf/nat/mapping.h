@@ -114,7 +114,7 @@ static __always_inline __u32 mapping_find(const struct mapping_key *key)
 __noinline int mapping_clear(__u32 slot)
 {
 	struct endpoint endpoint = mapping_at(slot);
-	struct mapping_key key = {endpoint.address, endpoint.port, slot_protocol(slot)};
+	struct mapping_key key = {endpoint.address, endpoint.port, slot_protocol(slot), slot / PORTS / PROTOCOLS};
 	__u32 array = slot / PORTS;
 	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
 
@@ -122,8 +122,7 @@ __noinline int mapping_clear(__u32 slot)
 		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
 	if (is_watched(WATCH_MAPPINGS))
-		tell_mapping(&endpoint, slot / PORTS / PROTOCOLS, bpf_htons(slot & (PORTS - 1)), key.protocol,
-			     TOLD_MAPPING_ENDS);
+		tell_mapping(&key, bpf_htons(slot & (PORTS - 1)), TOLD_MAPPING_ENDS);
 	if (bitmap) {
 		port_release(bitmap, slot & (PORTS - 1));
 		port_count(bitmap, slot & (PORTS - 1), -1);
@@ -205,7 +204,7 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
 	if (is_watched(WATCH_MAPPINGS))
-		tell_mapping(&endpoint, outbound, bpf_htons(port), key.protocol, TOLD_MAPPING_BEGINS);
+		tell_mapping(&key, bpf_htons(port), TOLD_MAPPING_BEGINS);
 	if ((*slot == mapping_kept(&key) || index_insert(&mapping_index, mapping_place(&key), *slot)) &&
 	    mapping_join(*slot, false))
 		return REASON_NONE;

@@ -20,14 +20,6 @@
 #define PORT_CLASS 1024 /* ports below it stay below it */
 #define PORT_TRIES 16	/* ports that a socket of the gateway may hold, or dnat, before we give up */
 
-/* An internal endpoint. */
-struct mapping_key {
-	__u32 address;
-	__u16 port;
-	__u8 protocol;
-	__u8 outbound; /* the slot of its outbound address */
-};
-
 static __always_inline __u32 port_protocol(__u8 protocol)
 {
 	return protocol == IPPROTO_UDP ? 0 : protocol == IPPROTO_TCP ? 1 : 2;

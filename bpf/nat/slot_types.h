@@ -22,3 +22,11 @@ struct slot {
 struct shares {
 	__u8 slot[SHARES];
 };
+
+/* An internal endpoint. */
+struct mapping_key {
+	__u32 address;
+	__u16 port;
+	__u8 protocol;
+	__u8 outbound; /* the slot of its outbound address */
+};

@@ -17,13 +17,13 @@
 
 static __always_inline bool question_pay(__u32 place, __u64 rate)
 {
-	return budget_pace(bpf_map_lookup_elem(&question_budgets, &place), rate, QUESTION_SECOND);
+	return budget_pace(bpf_map_lookup_elem(&answer_budgets, &place), rate, QUESTION_SECOND);
 }
 
 /* The network first, so that one that has spent its own takes nothing from the others. */
 __noinline bool question_is_paid(__u32 asker, bool proved)
 {
-	__u32 first = proved ? 1 + QUESTION_NETWORKS : 0;
+	__u32 first = QUESTION_BUDGETS + (proved ? 1 + QUESTION_NETWORKS : 0);
 	__u32 place = first + 1 + (hash_words(asker & QUESTION_NETWORK, 0) & (QUESTION_NETWORKS - 1));
 
 	if (!question_pay(place, proved ? QUESTIONS_PROVED : QUESTIONS_UNPROVED))

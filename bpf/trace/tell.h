@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tells of mappings and sessions that begin, change and end, while somebody listens. What the ring has no room for is
- * counted. Nobody is told of a session whose client, or host, has proved nothing yet: anybody can send a SYN.
+ * Tells of mappings and sessions that begin, change and end, while somebody listens. Each CPU writes into a row of its own,
+ * where nothing is locked. What finds no place there, and what is to wake
+ * who reads, goes into the ring; what that has no room for is counted. Nobody is told of a session whose client, or host, has
+ * proved nothing yet: anybody can send a SYN.
  */
 #pragma once
 
@@ -17,71 +19,143 @@ static __always_inline bool is_watched(enum watch what)
 
 #define TELL_WAKE_SHIFT 24 /* ns: 17 ms */
 
-/* Whether who reads is woken: by each CPU once in a while, as it looks by itself while events come. */
-static __always_inline __u64 tell_wakes(__u64 now)
+/*
+ * A place in the row of this CPU; null where it is full, or who reads is to be woken: by each CPU once in a while, as it looks
+ * by itself while events come.
+ */
+static __always_inline struct flow_event *tell_place(struct budget *budget, __u64 now)
 {
-	__u32 zero = 0, window = now >> TELL_WAKE_SHIFT;
-	struct budget *budget = bpf_map_lookup_elem(&budgets, &zero);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct flow_row *row = bpf_map_lookup_elem(&flow_rows, &cpu);
 
-	if (budget && budget->flows_told == window)
-		return BPF_RB_NO_WAKEUP;
-	if (budget)
-		budget->flows_told = window;
-	return BPF_RB_FORCE_WAKEUP;
+	if (!budget || !row || !fixed.rows || budget->flows_told != (__u32)(now >> TELL_WAKE_SHIFT) ||
+	    budget->flows_placed - *(volatile __u64 *)&row->taken >= FLOW_ROW)
+		return 0;
+	return &row->event[budget->flows_placed & (FLOW_ROW - 1)];
 }
 
-static __always_inline struct flow_event *tell_begin(enum told told)
+/* Lets it be read: all of it is written. */
+static __always_inline void tell_placed(struct budget *budget, struct flow_event *event)
+{
+	barrier();
+	*(volatile __u32 *)&event->turn = ++budget->flows_placed;
+}
+
+static __always_inline struct flow_event *tell_reserve(void)
 {
 	struct flow_event *event = bpf_ringbuf_reserve(&flow_events, sizeof(*event), 0);
 
-	if (!event) {
+	if (!event)
 		count_statistic(STATISTIC_FLOWS_UNTOLD);
-		return 0;
-	}
-	__builtin_memset(event, 0, sizeof(*event));
-	event->at = bpf_ktime_get_ns();
-	event->told = told;
 	return event;
 }
 
-/* A mapping of an outbound address's slot. */
-__noinline int tell_mapping(const struct endpoint *endpoint, __u32 outbound, __u16 port, __u8 protocol, __u32 told)
+static __always_inline void tell_submit(struct budget *budget, struct flow_event *event, __u64 now)
 {
-	struct flow_event *event = endpoint ? tell_begin(told) : 0;
-	struct slot *slot = bpf_map_lookup_elem(&slot_table, &outbound);
+	__u32 window = now >> TELL_WAKE_SHIFT;
+	__u64 wakes = BPF_RB_FORCE_WAKEUP;
 
+	if (budget && budget->flows_told == window)
+		wakes = BPF_RB_NO_WAKEUP;
+	if (budget)
+		budget->flows_told = window;
+	event->turn = 0;
+	bpf_ringbuf_submit(event, wakes);
+}
+
+static __always_inline struct budget *tell_budget(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&budgets, &zero);
+}
+
+static __always_inline void tell_of_mapping(struct flow_event *event, __u64 now, const struct mapping_key *key,
+					    __u16 port, __u32 told)
+{
+	__u32 outbound = key->outbound;
+	struct slot *slot;
+
+	event->at = now;
+	event->private_address = key->address;
+	event->private_port = key->port;
+	event->told = told;
+	event->remote_address = 0;
+	event->external_port = port;
+	event->remote_port = 0;
+	event->protocol = key->protocol;
+	event->origin = 0;
+	event->tcp = 0;
+	event->flags = 0;
+	event->name = 0;
+	slot = bpf_map_lookup_elem(&slot_table, &outbound);
+	event->external_address = slot ? slot->address : 0;
+}
+
+/* A mapping of an outbound address's slot, by that address's port. */
+__noinline int tell_mapping(const struct mapping_key *key, __u16 port, __u32 told)
+{
+	struct budget *budget = tell_budget();
+	__u64 now = bpf_ktime_get_ns();
+	struct flow_event *event;
+
+	if (!key)
+		return 0;
+	event = tell_place(budget, now);
+	if (event) {
+		tell_of_mapping(event, now, key, port, told);
+		tell_placed(budget, event);
+		return 1;
+	}
+	event = tell_reserve();
 	if (!event)
 		return 0;
-	event->private_address = endpoint->address;
-	event->private_port = endpoint->port;
-	event->external_address = slot ? slot->address : 0;
-	event->external_port = port;
-	event->protocol = protocol;
-	bpf_ringbuf_submit(event, tell_wakes(event->at));
+	tell_of_mapping(event, now, key, port, told);
+	tell_submit(budget, event, now);
 	return 1;
 }
 
-__noinline int tell_session(const struct session *session, __u32 told)
+static __always_inline void tell_of_session(struct flow_event *event, __u64 now, const struct session *session,
+					    __u32 told)
 {
-	struct flow_event *event = session ? tell_begin(told) : 0;
-
-	if (!event)
-		return 0;
+	event->at = now;
 	event->private_address = session->private_address;
 	event->private_port = session->private_port;
+	event->told = told;
 	event->external_address = session->external_address;
-	event->external_port = session->external_port;
 	event->remote_address = session->remote_address;
+	event->external_port = session->external_port;
 	event->remote_port = session->remote_port;
 	event->protocol = session->protocol;
 	event->origin = session->origin;
 	event->tcp = session->life.as.tcp;
 	event->flags = session->marks.as.flags;
+	event->name = 0;
 	if (session->origin == ORIGIN_POOL)
 		event->name = session->holds.pool.service;
 	else if (session->origin == ORIGIN_WEB)
 		event->name = session->holds.web.name;
-	bpf_ringbuf_submit(event, tell_wakes(event->at));
+}
+
+__noinline int tell_session(const struct session *session, __u32 told)
+{
+	struct budget *budget = tell_budget();
+	__u64 now = bpf_ktime_get_ns();
+	struct flow_event *event;
+
+	if (!session)
+		return 0;
+	event = tell_place(budget, now);
+	if (event) {
+		tell_of_session(event, now, session, told);
+		tell_placed(budget, event);
+		return 1;
+	}
+	event = tell_reserve();
+	if (!event)
+		return 0;
+	tell_of_session(event, now, session, told);
+	tell_submit(budget, event, now);
 	return 1;
 }
 

@@ -99,16 +99,17 @@ type bpfBucket struct {
 }
 
 type bpfBudget struct {
-	_          structs.HostLayout
-	Tick       uint32
-	Drops      uint32
-	Icmp       uint32
-	ClaimsTold uint32
-	Cookies    uint32
-	_          [4]byte
-	Missed     uint64
-	FlowsTold  uint32
-	_          [4]byte
+	_           structs.HostLayout
+	Tick        uint32
+	Drops       uint32
+	Icmp        uint32
+	ClaimsTold  uint32
+	Cookies     uint32
+	_           [4]byte
+	Missed      uint64
+	FlowsTold   uint32
+	Pad         uint32
+	FlowsPlaced uint64
 }
 
 type bpfCaptureRecord struct {
@@ -266,7 +267,14 @@ type bpfFlowEvent struct {
 	Tcp             uint8
 	Flags           uint8
 	Name            uint32
-	Pad             uint32
+	Turn            uint32
+}
+
+type bpfFlowRow struct {
+	_     structs.HostLayout
+	Taken uint64
+	Pad   [7]uint64
+	Event [1024]bpfFlowEvent
 }
 
 type bpfFragmentBucket struct {
@@ -381,6 +389,8 @@ type bpfLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	Rows               uint32
+	Pad                uint32
 	SynCookieKey       [2]uint64
 }
 
@@ -1008,6 +1018,7 @@ const (
 	bpfMapControlTable         = "control_table"
 	bpfMapDatagramBudgets      = "datagram_budgets"
 	bpfMapFlowEvents           = "flow_events"
+	bpfMapFlowRows             = "flow_rows"
 	bpfMapFragmentContexts     = "fragment_contexts"
 	bpfMapFragmentHolds        = "fragment_holds"
 	bpfMapFragmentOctets       = "fragment_octets"
@@ -1032,7 +1043,6 @@ const (
 	bpfMapOwnerTable           = "owner_table"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
-	bpfMapQuestionBudgets      = "question_budgets"
 	bpfMapQuestionStates       = "question_states"
 	bpfMapQuestions            = "questions"
 	bpfMapReasonCounters       = "reason_counters"
@@ -1179,6 +1189,7 @@ type bpfMapSpecs struct {
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
+	FlowRows         *ebpf.MapSpec `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
@@ -1203,7 +1214,6 @@ type bpfMapSpecs struct {
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
-	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -1286,6 +1296,7 @@ type bpfMaps struct {
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
+	FlowRows         *ebpf.Map `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
@@ -1310,7 +1321,6 @@ type bpfMaps struct {
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
-	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -1367,6 +1377,7 @@ func (m *bpfMaps) Close() error {
 		m.ControlTable,
 		m.DatagramBudgets,
 		m.FlowEvents,
+		m.FlowRows,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
@@ -1391,7 +1402,6 @@ func (m *bpfMaps) Close() error {
 		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
-		m.QuestionBudgets,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

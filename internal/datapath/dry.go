@@ -35,10 +35,10 @@ type Dry struct {
 // ofDry are the tables that a dry run has for itself: what programs tell each other, what
 // they count and learn, and whom they tell. Of those with a size it needs no more.
 var ofDry = map[string]uint32{
-	"answer_budgets": 0, "budgets": 0, "capture_rings": 0, "capture_snaps": 0, "chains": 0, "claim_events": 0, "flow_events": 0, "dry_sessions": 0,
+	"answer_budgets": 0, "budgets": 0, "capture_rings": 0, "capture_snaps": 0, "chains": 0, "claim_events": 0, "dry_sessions": 0, "flow_events": 0, "flow_rows": 1,
 	"fragment_contexts": 1, "fragment_holds": 1, "fragment_octets": 1, "fragments_here": 0, "held_fragments": 1,
 	"identifications": 0, "locks": 0, "new_flows": 0, "next_hops": 0, "nf_counts": 0, "nf_packets": 0, "programs": 0,
-	"question_budgets": 0, "questions": 0, "reason_counters": 0, "route_cache": 0, "statistics": 0,
+	"questions": 0, "reason_counters": 0, "route_cache": 0, "statistics": 0,
 	"traces": 0, "honeypot_events": 0,
 }
 

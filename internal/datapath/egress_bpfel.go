@@ -73,16 +73,17 @@ type egressBucket struct {
 }
 
 type egressBudget struct {
-	_          structs.HostLayout
-	Tick       uint32
-	Drops      uint32
-	Icmp       uint32
-	ClaimsTold uint32
-	Cookies    uint32
-	_          [4]byte
-	Missed     uint64
-	FlowsTold  uint32
-	_          [4]byte
+	_           structs.HostLayout
+	Tick        uint32
+	Drops       uint32
+	Icmp        uint32
+	ClaimsTold  uint32
+	Cookies     uint32
+	_           [4]byte
+	Missed      uint64
+	FlowsTold   uint32
+	Pad         uint32
+	FlowsPlaced uint64
 }
 
 type egressControl struct {
@@ -98,6 +99,29 @@ type egressControl struct {
 	Left          uint8
 	Pad           [4]uint8
 	UntoldKnown   uint64
+}
+
+type egressFlowRow struct {
+	_     structs.HostLayout
+	Taken uint64
+	Pad   [7]uint64
+	Event [1024]struct {
+		_               structs.HostLayout
+		At              uint64
+		PrivateAddress  uint32
+		PrivatePort     uint16
+		Told            uint16
+		ExternalAddress uint32
+		RemoteAddress   uint32
+		ExternalPort    uint16
+		RemotePort      uint16
+		Protocol        uint8
+		Origin          uint8
+		Tcp             uint8
+		Flags           uint8
+		Name            uint32
+		Turn            uint32
+	}
 }
 
 type egressFragmentBucket struct {
@@ -194,6 +218,8 @@ type egressLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	Rows               uint32
+	Pad                uint32
 	SynCookieKey       [2]uint64
 }
 
@@ -538,6 +564,7 @@ const (
 	egressMapControlTable     = "control_table"
 	egressMapDatagramBudgets  = "datagram_budgets"
 	egressMapFlowEvents       = "flow_events"
+	egressMapFlowRows         = "flow_rows"
 	egressMapFragmentContexts = "fragment_contexts"
 	egressMapFragmentHolds    = "fragment_holds"
 	egressMapFragmentOctets   = "fragment_octets"
@@ -561,7 +588,6 @@ const (
 	egressMapOwnerTable       = "owner_table"
 	egressMapPortBitmaps      = "port_bitmaps"
 	egressMapPrograms         = "programs"
-	egressMapQuestionBudgets  = "question_budgets"
 	egressMapQuestionStates   = "question_states"
 	egressMapQuestions        = "questions"
 	egressMapReasonCounters   = "reason_counters"
@@ -659,6 +685,7 @@ type egressMapSpecs struct {
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
+	FlowRows         *ebpf.MapSpec `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
@@ -682,7 +709,6 @@ type egressMapSpecs struct {
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
-	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -756,6 +782,7 @@ type egressMaps struct {
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
+	FlowRows         *ebpf.Map `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
@@ -779,7 +806,6 @@ type egressMaps struct {
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
-	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -828,6 +854,7 @@ func (m *egressMaps) Close() error {
 		m.ControlTable,
 		m.DatagramBudgets,
 		m.FlowEvents,
+		m.FlowRows,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
@@ -851,7 +878,6 @@ func (m *egressMaps) Close() error {
 		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
-		m.QuestionBudgets,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -115,6 +115,7 @@ const (
 	explainMapDatagramBudgets  = "datagram_budgets"
 	explainMapDrySessions      = "dry_sessions"
 	explainMapFlowEvents       = "flow_events"
+	explainMapFlowRows         = "flow_rows"
 	explainMapFragmentContexts = "fragment_contexts"
 	explainMapFragmentHolds    = "fragment_holds"
 	explainMapFragmentOctets   = "fragment_octets"
@@ -139,7 +140,6 @@ const (
 	explainMapOwnerTable       = "owner_table"
 	explainMapPortBitmaps      = "port_bitmaps"
 	explainMapPrograms         = "programs"
-	explainMapQuestionBudgets  = "question_budgets"
 	explainMapQuestionStates   = "question_states"
 	explainMapQuestions        = "questions"
 	explainMapReasonCounters   = "reason_counters"
@@ -254,6 +254,7 @@ type explainMapSpecs struct {
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
 	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
+	FlowRows         *ebpf.MapSpec `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
@@ -278,7 +279,6 @@ type explainMapSpecs struct {
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
-	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -363,6 +363,7 @@ type explainMaps struct {
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
 	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
+	FlowRows         *ebpf.Map `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
@@ -387,7 +388,6 @@ type explainMaps struct {
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
-	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -446,6 +446,7 @@ func (m *explainMaps) Close() error {
 		m.DatagramBudgets,
 		m.DrySessions,
 		m.FlowEvents,
+		m.FlowRows,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
@@ -470,7 +471,6 @@ func (m *explainMaps) Close() error {
 		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
-		m.QuestionBudgets,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -35,6 +35,7 @@ const (
 	explainTCXMapDatagramBudgets  = "datagram_budgets"
 	explainTCXMapDrySessions      = "dry_sessions"
 	explainTCXMapFlowEvents       = "flow_events"
+	explainTCXMapFlowRows         = "flow_rows"
 	explainTCXMapFragmentContexts = "fragment_contexts"
 	explainTCXMapFragmentHolds    = "fragment_holds"
 	explainTCXMapFragmentOctets   = "fragment_octets"
@@ -59,7 +60,6 @@ const (
 	explainTCXMapOwnerTable       = "owner_table"
 	explainTCXMapPortBitmaps      = "port_bitmaps"
 	explainTCXMapPrograms         = "programs"
-	explainTCXMapQuestionBudgets  = "question_budgets"
 	explainTCXMapQuestionStates   = "question_states"
 	explainTCXMapQuestions        = "questions"
 	explainTCXMapReasonCounters   = "reason_counters"
@@ -166,6 +166,7 @@ type explainTCXMapSpecs struct {
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	DrySessions      *ebpf.MapSpec `ebpf:"dry_sessions"`
 	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
+	FlowRows         *ebpf.MapSpec `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
@@ -190,7 +191,6 @@ type explainTCXMapSpecs struct {
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
-	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -267,6 +267,7 @@ type explainTCXMaps struct {
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	DrySessions      *ebpf.Map `ebpf:"dry_sessions"`
 	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
+	FlowRows         *ebpf.Map `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
@@ -291,7 +292,6 @@ type explainTCXMaps struct {
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
-	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -342,6 +342,7 @@ func (m *explainTCXMaps) Close() error {
 		m.DatagramBudgets,
 		m.DrySessions,
 		m.FlowEvents,
+		m.FlowRows,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
@@ -366,7 +367,6 @@ func (m *explainTCXMaps) Close() error {
 		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
-		m.QuestionBudgets,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -1,15 +1,9 @@
 package datapath
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
-	"unsafe"
-
-	"github.com/cilium/ebpf/ringbuf"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -59,13 +53,17 @@ func (d *flowTable) Watch(w *Watch) error {
 		d.watches = append(slices.Clone(d.watches), w)
 	}
 	if len(d.watches) > 0 && d.reader == nil {
-		reader, err := ringbuf.NewReader(d.objects.FlowEvents)
+		reader, err := d.newFlowReader()
 		if err != nil {
 			d.watches = d.watches[:len(d.watches)-1]
-			return fmt.Errorf("open event stream %s: %w", d.objects.FlowEvents, err)
+			return err
 		}
-		d.reader, d.over = reader, make(chan struct{})
-		go d.follow(reader, d.over)
+		before, over := d.over, make(chan struct{})
+		d.reader, d.over = reader, over
+		go func() {
+			defer close(over)
+			reader.follow(before)
+		}()
 	}
 	d.say()
 	return nil
@@ -88,7 +86,7 @@ func (d *flowTable) end(really bool) <-chan struct{} {
 	if !really || d.reader == nil {
 		return nil
 	}
-	_ = d.reader.Close()
+	_ = d.reader.ring.Close()
 	d.reader = nil
 	return d.over
 }
@@ -112,7 +110,7 @@ func (d *flowTable) FinishWatches() error {
 	reader, over := d.reader, d.over
 	d.hearing.Unlock()
 	if reader != nil {
-		if err := reader.Flush(); err != nil {
+		if err := reader.ring.Flush(); err != nil {
 			return fmt.Errorf("read the last events: %w", err)
 		}
 		<-over
@@ -144,52 +142,6 @@ func (d *flowTable) now() []*Watch {
 	d.hearing.Lock()
 	defer d.hearing.Unlock()
 	return d.watches
-}
-
-func (d *flowTable) follow(reader *ringbuf.Reader, over chan struct{}) {
-	defer close(over)
-	looks := newLooker(reader)
-	follow(func() ([]byte, error) {
-		record, err := looks.read()
-		if errors.Is(err, ringbuf.ErrClosed) || errors.Is(err, ringbuf.ErrFlushed) {
-			err = os.ErrClosed
-		}
-		return record.RawSample, err
-	}, func(err error) {
-		for _, w := range d.now() {
-			if w.Failed != nil {
-				w.Failed(fmt.Errorf("read an event: %w", err))
-			}
-		}
-	}, d.hand)
-}
-
-// toldAt is where each record says what it tells.
-const toldAt = int(unsafe.Offsetof(bpfFlowEvent{}.Told))
-
-// hand decodes a record for those who watch what it is.
-func (d *flowTable) hand(raw []byte) {
-	if len(raw) >= sizeOf(bpfFlowEvent{}) && binary.NativeEndian.Uint16(raw[toldAt:]) != uint16(bpfToldTOLD_DROP) {
-		event := flowOf((*bpfFlowEvent)(unsafe.Pointer(&raw[0])))
-		for _, w := range d.now() {
-			switch {
-			case event.Told <= MappingEnds && w.Mapping != nil:
-				w.Mapping(event)
-			case event.Told >= SessionBegins && w.Session != nil:
-				w.Session(event)
-			}
-		}
-		return
-	}
-	event, err := d.dropOf(raw)
-	for _, w := range d.now() {
-		switch {
-		case err != nil && w.Failed != nil:
-			w.Failed(fmt.Errorf("read an event: %w", err))
-		case err == nil && w.Drop != nil:
-			w.Drop(event)
-		}
-	}
 }
 
 func flowOf(e *bpfFlowEvent) FlowEvent {

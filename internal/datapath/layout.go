@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/bits"
 	"net/netip"
+	"runtime"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -55,6 +56,10 @@ func newLayout(o *Options) bpfLayout {
 		Slots:              uint32(o.Slots),
 		Groups:             uint32(max(1, len(o.Outbound))),
 	}
+	// Elsewhere another CPU may see that an event is written before what is in it; and a packet's program may break in on the sweep.
+	if runtime.GOARCH == "amd64" && runsUndisturbed() {
+		layout.Rows = 1
+	}
 	layout.Seed, layout.SynCookieKey = secret(), secret()
 	return layout
 }
@@ -94,6 +99,7 @@ func tableSizes(layout *bpfLayout, o *Options) map[string]uint32 {
 		"service_table":     uint32(o.Services),
 		"lent_names":        uint32(o.Names),
 		"owner_table":       ownerEntries * uint32(o.Owners),
+		"flow_rows":         uint32(ebpf.MustPossibleCPU()),
 	}
 }
 

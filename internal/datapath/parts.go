@@ -3,8 +3,6 @@ package datapath
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/cilium/ebpf/ringbuf"
 )
 
 // The parts of a Datapath, by what they are about. They share its core.
@@ -72,7 +70,7 @@ type (
 		*core
 		hearing sync.Mutex // guards what follows
 		watches []*Watch
-		reader  *ringbuf.Reader
+		reader  *flowReader
 		over    chan struct{} // closed when it is read no more
 	}
 

@@ -34,6 +34,7 @@ const (
 	tcxMapControlTable     = "control_table"
 	tcxMapDatagramBudgets  = "datagram_budgets"
 	tcxMapFlowEvents       = "flow_events"
+	tcxMapFlowRows         = "flow_rows"
 	tcxMapFragmentContexts = "fragment_contexts"
 	tcxMapFragmentHolds    = "fragment_holds"
 	tcxMapFragmentOctets   = "fragment_octets"
@@ -58,7 +59,6 @@ const (
 	tcxMapOwnerTable       = "owner_table"
 	tcxMapPortBitmaps      = "port_bitmaps"
 	tcxMapPrograms         = "programs"
-	tcxMapQuestionBudgets  = "question_budgets"
 	tcxMapQuestionStates   = "question_states"
 	tcxMapQuestions        = "questions"
 	tcxMapReasonCounters   = "reason_counters"
@@ -183,6 +183,7 @@ type tcxMapSpecs struct {
 	ControlTable     *ebpf.MapSpec `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.MapSpec `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.MapSpec `ebpf:"flow_events"`
+	FlowRows         *ebpf.MapSpec `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.MapSpec `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.MapSpec `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.MapSpec `ebpf:"fragment_octets"`
@@ -207,7 +208,6 @@ type tcxMapSpecs struct {
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
-	QuestionBudgets  *ebpf.MapSpec `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -282,6 +282,7 @@ type tcxMaps struct {
 	ControlTable     *ebpf.Map `ebpf:"control_table"`
 	DatagramBudgets  *ebpf.Map `ebpf:"datagram_budgets"`
 	FlowEvents       *ebpf.Map `ebpf:"flow_events"`
+	FlowRows         *ebpf.Map `ebpf:"flow_rows"`
 	FragmentContexts *ebpf.Map `ebpf:"fragment_contexts"`
 	FragmentHolds    *ebpf.Map `ebpf:"fragment_holds"`
 	FragmentOctets   *ebpf.Map `ebpf:"fragment_octets"`
@@ -306,7 +307,6 @@ type tcxMaps struct {
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
-	QuestionBudgets  *ebpf.Map `ebpf:"question_budgets"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -355,6 +355,7 @@ func (m *tcxMaps) Close() error {
 		m.ControlTable,
 		m.DatagramBudgets,
 		m.FlowEvents,
+		m.FlowRows,
 		m.FragmentContexts,
 		m.FragmentHolds,
 		m.FragmentOctets,
@@ -379,7 +380,6 @@ func (m *tcxMaps) Close() error {
 		m.OwnerTable,
 		m.PortBitmaps,
 		m.Programs,
-		m.QuestionBudgets,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

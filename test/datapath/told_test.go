@@ -2,10 +2,13 @@ package datapath
 
 import (
 	"fmt"
+	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -164,7 +167,8 @@ func (g *gateway) untold() uint64 {
 // While nobody reads, half of the ring is of flows alone: samples of drops take none of that, and are counted as missed.
 func TestDropsLeaveRoomForFlows(t *testing.T) {
 	t.Parallel()
-	const half, each, dropped = 1 << 20 / 48, 1000, 5
+	const each, dropped = 1000, 5
+	half := uint64(1<<20/48 + 1024*ebpf.MustPossibleCPU()) // behind what rows have
 	g := newGateway(t)
 	var mappings, drops atomic.Uint64
 	all := make(chan bool)
@@ -188,10 +192,7 @@ func TestDropsLeaveRoomForFlows(t *testing.T) {
 		g.in(func() error { _, err := g.data.EndAll(); return err })
 	}
 	drop := func(n int) { // on one CPU, as each counts for itself
-		g.in(func() error {
-			var one unix.CPUSet
-			one.Set(0)
-			err := unix.SchedSetaffinity(0, &one) // of this thread, which ends with the function
+		g.on(0, func() (err error) {
 			for range n {
 				if err == nil {
 					_, _, err = g.inject(true, g.public, addressed(udp(endpoint(remote, 40000), endpoint(pool1, 80))).Bytes())
@@ -221,5 +222,54 @@ func TestDropsLeaveRoomForFlows(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("a drop behind them is not told")
+	}
+}
+
+// on does something on one of the machine's CPUs.
+func (g *gateway) on(cpu int, do func() error) {
+	g.t.Helper()
+	g.in(func() error {
+		var one unix.CPUSet
+		one.Set(cpu)
+		if err := unix.SchedSetaffinity(0, &one); err != nil { // of this thread, which ends with the function
+			return err
+		}
+		return do()
+	})
+}
+
+// What begins on one CPU and ends on another is told in that order, whichever CPU's row is looked into first, and once.
+func TestFlowsOfAllCPUsComeInOrder(t *testing.T) {
+	t.Parallel()
+	const rounds, each = 100, 20
+	g := newGateway(t)
+	var told int
+	stands, all := map[netip.AddrPort]bool{}, make(chan bool)
+	g.watch(&datapath.Watch{Mapping: func(e datapath.FlowEvent) {
+		if begins := e.Told == datapath.MappingBegins; begins == stands[e.Private] {
+			t.Errorf("event %d, of %s: begins is %v, again", told, e.Private, begins)
+		} else {
+			stands[e.Private] = begins
+		}
+		if told++; told == 2*rounds*each {
+			close(all)
+		}
+	}})
+	cpus := runtime.NumCPU()
+	for n := range rounds {
+		g.on(n%cpus, func() (err error) {
+			for i := range uint16(each) {
+				if err == nil {
+					_, _, err = g.inject(false, g.private, inside(tcp(endpoint(hostA, 2000+i), web, packets.SYN)).Bytes())
+				}
+			}
+			return err
+		})
+		g.on((n+1)%cpus, func() error { _, err := g.data.EndAll(); return err })
+	}
+	select {
+	case <-all:
+	case <-time.After(time.Minute):
+		t.Fatalf("of %d beginnings and ends not all are told", 2*rounds*each)
 	}
 }

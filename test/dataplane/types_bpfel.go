@@ -109,6 +109,8 @@ type typesLayout struct {
 	RemoteBuckets      uint32
 	Slots              uint32
 	Groups             uint32
+	Rows               uint32
+	Pad                uint32
 	SynCookieKey       [2]uint64
 }
 
