@@ -33,7 +33,8 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 		Tenants: func() []string {
 			v := g.view.Load()
 			xdp := slices.ContainsFunc(g.data.Interfaces(), func(i datapath.Interface) bool { return i.Mode == datapath.XDP })
-			return append(tenants.Found(tenants.SetupOf(v.config, v.outbound, xdp, g.data.IsOurs)), v.shared().Deaf(&g.machine)...)
+			found := tenants.Find(tenants.SetupOf(v.config, v.outbound, xdp, g.data.IsOurs))
+			return slices.Concat(found.Rules, found.Links, found.Failed, v.shared().Deaf(&g.machine))
 		},
 		Absent: func() (names []string) {
 			for _, i := range g.data.Interfaces() {
@@ -95,13 +96,10 @@ func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 		found.Web = append(found.Web, ability.Look(ctx, new(net.Dialer).DialContext, ability.HostsOf(r), c.Web.Addresses)...)
 	}
 	others := tenants.SetupOf(c, addresses, len(c.Interfaces.XDP) > 0, datapath.IsNamedOurs)
-	var err2, err3 error
-	found.Rules, err2 = others.Rules()
-	found.Links, err3 = others.Links()
-	for _, err := range []error{err, err2, err3} {
-		if err != nil && !errors.Is(err, fs.ErrPermission) {
-			found.Failed = append(found.Failed, err.Error())
-		}
+	tenant := tenants.Find(others)
+	found.Rules, found.Links, found.Failed, found.Denied = tenant.Rules, tenant.Links, tenant.Failed, tenant.Denied
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		found.Failed = append(found.Failed, err.Error())
 	}
 	return found
 }

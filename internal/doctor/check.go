@@ -99,7 +99,11 @@ func hosts(f *Facts) verdict {
 
 func firewall(f *Facts) verdict {
 	faults := append(doubts(Bad, f.Doubts.Rules), doubts(Warning, f.Doubts.Failed)...)
-	return either("no rule drops or translates the gateway's packets", faults)
+	says := "no rule drops or translates the gateway's packets"
+	if len(f.Doubts.Denied) > 0 {
+		says = "no rule was found that drops or translates the gateway's packets; not looked at, as only root may: " + strings.Join(f.Doubts.Denied, ", ")
+	}
+	return either(says, faults)
 }
 
 func ports(f *Facts) verdict {

@@ -67,9 +67,10 @@ type Doubts struct {
 	Links         []string // what others have attached to interfaces
 	Web           []string
 	Failed        []string // what could not be looked at
+	Denied        []string // what only root may look at, in words without a remedy
 }
 
-// All are all of them.
+// All are all of them; what only root may look at is none.
 func (d Doubts) All() []string {
 	return slices.Concat(d.Configuration, d.Interfaces, d.Addresses, d.Ports, d.Hosts, d.Web, d.Rules, d.Links, d.Failed)
 }

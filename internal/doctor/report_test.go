@@ -51,6 +51,21 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
+// What only root may look at is told, and is no fault.
+func TestWhatOnlyRootMayLookAt(t *testing.T) {
+	t.Parallel()
+	f := well()
+	f.Doubts.Denied = []string{"the rules of iptables-legacy"}
+	r := Examine(f)
+	at := slices.IndexFunc(r.Checks, func(c Result) bool { return c.Check == "firewall" })
+	if r.State != Good || !strings.HasSuffix(r.Checks[at].Says, "; not looked at, as only root may: the rules of iptables-legacy") {
+		t.Errorf("%s: %+v", r.State, r.Checks[at])
+	}
+	if all := f.Doubts.All(); len(all) > 0 {
+		t.Errorf("doubts: %q", all)
+	}
+}
+
 // A machine that has nobody behind it is not made a router, and needs no way out.
 func TestSingleMachine(t *testing.T) {
 	t.Parallel()

@@ -56,12 +56,19 @@ func (b *bed) run(commands string) {
 
 func (b *bed) find() []string {
 	b.t.Helper()
-	var list []string
-	err := b.namespace.Do(func() (err error) { list, err = Find(&b.setup); return err })
-	if err != nil {
+	f := b.findings()
+	if left := append(f.Failed, f.Denied...); len(left) > 0 {
+		b.t.Fatalf("not looked at: %q", left)
+	}
+	return append(f.Rules, f.Links...)
+}
+
+func (b *bed) findings() (f Findings) {
+	b.t.Helper()
+	if err := b.namespace.Do(func() error { f = Find(&b.setup); return nil }); err != nil {
 		b.t.Fatal(err)
 	}
-	return list
+	return f
 }
 
 // What others have set up is named in one line, with a command that mends it: after that the

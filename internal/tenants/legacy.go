@@ -20,7 +20,7 @@ const legacyTables = "/proc/thread-self/net/ip_tables_names"
 func readLegacy() ([]*chain, error) {
 	names, err := os.ReadFile(legacyTables)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, errors.New("only root can see whether iptables-legacy has rules that concern the gateway: run realmgate check as root")
+		return nil, fmt.Errorf("read the tables of iptables (legacy): %w", err)
 	}
 	if err != nil || !slices.ContainsFunc(strings.Fields(string(names)), func(t string) bool { return t == "filter" || t == "nat" }) {
 		return nil, nil //nolint:nilerr // the kernel has no such tables

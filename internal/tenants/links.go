@@ -9,8 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Links says it of what others have attached to the gateway's interfaces.
-func (s *Setup) Links() (list []string, err error) {
+// links says it of what others have attached to the gateway's interfaces.
+func (s *Setup) links() (list []string, err error) {
 	for _, name := range s.interfaces() {
 		iface, failed := netlink.LinkByName(name)
 		if failed != nil { // said elsewhere

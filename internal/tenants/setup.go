@@ -27,29 +27,34 @@ func SetupOf(c *config.Config, outbound []netip.Addr, xdp bool, ours func(progra
 	}
 }
 
-// Found is what Find says, and in a line more what it could not look at for another reason than a lack of rights.
-func Found(s *Setup) []string {
-	found, err := Find(s)
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		found = append(found, err.Error())
-	}
-	return found
+// Findings are what Find has found, each in one line.
+type Findings struct {
+	Rules, Links []string // what others do to the gateway's packets, and what mends it
+	Failed       []string // what could not be looked at
+	Denied       []string // what only root may look at: no fault
 }
 
-// Find says what others do to the gateway's packets in this network namespace. What could be
-// found stands beside an error, too.
-func Find(s *Setup) ([]string, error) {
-	rules, err := s.Rules()
-	links, err2 := s.Links()
-	return slices.Concat(rules, links), errors.Join(err, err2)
-}
-
-// Rules says it of firewalls.
-func (s *Setup) Rules() ([]string, error) {
+// Find looks for it in this network namespace.
+func Find(s *Setup) (f Findings) {
 	rules, err := readNftables()
-	legacy, err2 := readLegacy()
+	f.failed("the rules of nftables", err)
+	legacy, err := readLegacy()
+	f.failed("the rules of iptables-legacy", err)
 	all := append(rules, legacy...)
-	return slices.Concat(s.filters(all), s.translations(all)), errors.Join(err, err2)
+	f.Rules = slices.Concat(s.filters(all), s.translations(all))
+	f.Links, err = s.links()
+	f.failed("the qdiscs", err)
+	return f
+}
+
+// failed notes why something could not be looked at.
+func (f *Findings) failed(what string, err error) {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		f.Denied = append(f.Denied, what)
+	case err != nil:
+		f.Failed = append(f.Failed, err.Error())
+	}
 }
 
 func (s *Setup) interfaces() []string { return slices.Concat(s.Public, s.Private) }
