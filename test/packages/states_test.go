@@ -16,6 +16,7 @@ const policy = "/usr/sbin/policy-rc.d"
 // runs, loses what is kept, or stops dpkg.
 func TestPackageStates(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	r := lab.NewRealm(t, netns.Options{Prefix: "states", Hosts: 1, Clients: 1})
 	s := story{newMachine(t, r.Gateway, bookworm.archive(t)), r.Gateway, r.Clients[0]}
 	serve(t, r.Hosts()[0])
@@ -78,12 +79,11 @@ func (s *story) failed() {
 	before.compare(s.t, s.snapshot())
 }
 
-// Who forbids packages to start services is obeyed, at an upgrade, too.
+// Who forbids packages to start and stop services is obeyed, at an upgrade and a removal, too.
 func (s *story) denied() {
 	s.t.Helper()
 	s.put([]byte(configuration(s.network)), configurationFile)
-	s.put([]byte("#!/bin/sh\nexit 101\n"), policy)
-	s.must("chmod", "755", policy)
+	s.deny()
 	s.must("dpkg", "-i", "/first.deb")
 	if state := s.show("ActiveState"); state != "inactive" {
 		s.t.Errorf("though the policy denies it, it is %s", state)
@@ -97,6 +97,19 @@ func (s *story) denied() {
 	s.goesOn("the handover after it", func() { s.must("realmgate", "handover") })
 	s.isVersion(version + ".1")
 	s.must("dpkg", "-i", "/first.deb")
+	s.goesOn("a removal that the policy denies to stop it", func() {
+		s.deny()
+		s.says("dpkg --remove realmgate", "the gateway goes on: "+policy+" denies it")
+		s.must("rm", policy)
+	})
+	s.goesOn("an installation after it", func() { s.must("dpkg", "-i", "/first.deb") })
+}
+
+// deny has the policy forbid packages to start, restart and stop services.
+func (s *story) deny() {
+	s.t.Helper()
+	s.put([]byte("#!/bin/sh\nexit 101\n"), policy)
+	s.must("chmod", "755", policy)
 }
 
 func (s *story) reinstalled() {
