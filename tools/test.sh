@@ -17,8 +17,8 @@ fi
 # The minutes that each part takes at most on two cores; no run of go test may take twice as long. test/repo wants each to
 # end within a turn of CI.
 declare -A minutes=([quick]=10 [tcx]=12 [daemon]=14 [e2e]=18 [alerts]=8 [browser]=18 [page]=10 [lab]=15 [explain]=12
-  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=36 [transfers]=38 [page-load]=15 [packages]=40 [fuzz]=22)
-slow=(tcx daemon e2e alerts browser page lab explain matrix-http matrix-https matrix-both clients sites measures transfers page-load packages fuzz)
+  [matrix-http]=20 [matrix-https]=20 [matrix-both]=20 [clients]=25 [sites]=20 [measures]=36 [requests]=20 [transfers]=38 [page-load]=15 [packages]=20 [fuzz]=22)
+slow=(tcx daemon e2e alerts browser page lab explain matrix-http matrix-https matrix-both clients sites measures requests transfers page-load packages fuzz)
 
 # The parts in which tests may take many minutes, and the tests that do; what these log is told. test/repo holds this
 # against the tests that ask for it.
@@ -29,7 +29,8 @@ declare -A lengthy=(
   [matrix-both]='MatrixBoth|MoreNamesThanAddresses'
   [clients]='HowLongAddressesAreHeld|WhatRefusalDoes'
   [sites]='HundredsOfSitesBehindOneAddress|QUICRightHost|RightHost'
-  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|FuzzedRequests|HalfHellosKeepNobodyAway|MillionHosts|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|PageBesideAMillionSessions|ThousandFetches|TraceInADayOfMappings|UnanswerableQuestionsTakeNothingFromOthers|WatchedCostsLittle|WebWithoutDaemon'
+  [measures]='BulkBesideTheKernel|FloodedPoolAnswersByCookies|ForgedQuestionsAtFullRate|ForgedQuestionsKeepNobodyAway|ForgedSYNsKeepNobodyAway|HalfHellosKeepNobodyAway|MillionHosts|MillionSessionsListed|NeverAnotherHost|ScrapedWithAMillionSessions|PageBesideAMillionSessions|ThousandFetches|TraceInADayOfMappings|UnanswerableQuestionsTakeNothingFromOthers|WatchedCostsLittle|WebWithoutDaemon'
+  [requests]='FuzzedRequests'
   [transfers]='WebTransfersBesidePlain|WebTransfersWhole'
   [page-load]='LargePool'
   [packages]='Backup|BillListsEveryModule|FirstName|ImageServesANameByItsLayerAlone|InstallInAChroot|Lintian|Machine|PackagesAreReproducible|PackageStates|RPMInstallsInATree|SumsAreSigned'
@@ -150,6 +151,7 @@ clients_tests() { at_length test/browser; }
 sites_tests() { at_length test/browser; }
 alerts_tests() { at_length test/e2e; }
 measures_tests() { at_length test/e2e; at_length internal/natlog; }
+requests_tests() { at_length test/e2e; }
 transfers_tests() { at_length test/e2e; }
 page-load_tests() { at_length test/page; }
 packages_tests() { at_length test/packages; }

@@ -86,6 +86,7 @@ func TestFuzzedRequests(t *testing.T) {
 	for end := time.Now().Add(time.Minute); left > goroutines && time.Now().Before(end); left = d.goroutines() {
 		time.Sleep(time.Second)
 	}
+	t.Logf("%d goroutines before, %d after", goroutines, left)
 	if left > goroutines {
 		t.Errorf("%d goroutines are left, before there were %d:\n%s", left, goroutines, d.stacksBeyond(stacks))
 	}
