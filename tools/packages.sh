@@ -23,20 +23,19 @@ fi
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 cp -R packages examples "$stage"
-go build -C tools -buildvcs=false -o "$stage/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
-go build -C tools -buildvcs=false -o "$stage/sbom" ./sbom
-go build -C tools -buildvcs=false -o "$stage/image" ./image
+go build -C tools -buildvcs=false -o "$stage/bin/" github.com/goreleaser/nfpm/v2/cmd/nfpm ./sbom ./image ./manual
 
 compile() { # ARCHITECTURE: Go's paths and Git's state stay out of it
   GOARCH=$1 go build -trimpath -buildvcs=false -ldflags="-s -w -X github.com/realmgate/realmgate/internal/api.revision=$VERSION" \
-    -o "$stage/realmgate" ./cmd/realmgate
+    -o "$stage/realmgate-$1" ./cmd/realmgate
 }
 
 # What all packages have.
-compile "$(go env GOHOSTARCH)"
-for shell in bash zsh fish; do "$stage/realmgate" completion $shell >"$stage/completion.$shell"; done
+host=$(go env GOHOSTARCH)
+compile "$host"
+for shell in bash zsh fish; do "$stage/realmgate-$host" completion $shell >"$stage/completion.$shell"; done
 mkdir "$stage/manual"
-go -C tools run ./manual -version "$VERSION" -date "$(date -d "@$SOURCE_DATE_EPOCH" +%F)" "$PWD/docs/reference" "$stage/manual"
+"$stage/bin/manual" -version "$VERSION" -date "$(date -d "@$SOURCE_DATE_EPOCH" +%F)" "$PWD/docs/reference" "$stage/manual"
 cat >"$stage/changelog" <<END
 realmgate ($VERSION-1) unstable; urgency=medium
 
@@ -63,17 +62,17 @@ rm -rf dist
 mkdir dist
 for GOARCH in amd64 arm64; do
   export GOARCH
-  compile $GOARCH
-  cp "$stage/realmgate" "$stage/realmgate-$GOARCH"
-  "$stage/sbom" "$stage/realmgate" "$VERSION" $vendored/LIST >"dist/realmgate_${VERSION}_$GOARCH.cdx.json"
+  if [ "$GOARCH" != "$host" ]; then compile $GOARCH; fi
+  ln -f "$stage/realmgate-$GOARCH" "$stage/realmgate"
+  "$stage/bin/sbom" "$stage/realmgate" "$VERSION" $vendored/LIST >"dist/realmgate_${VERSION}_$GOARCH.cdx.json"
   for format in deb rpm; do
-    (cd "$stage" && ./nfpm package --config $format.yaml --packager $format --target "$OLDPWD/dist" >/dev/null)
+    (cd "$stage" && bin/nfpm package --config $format.yaml --packager $format --target "$OLDPWD/dist" >/dev/null)
   done
 done
 mkdir "$stage/documents"
 cp packages/copyright "$stage/documents"
 cp "$stage/notices.gz" "$stage/documents/third-party-notices.gz"
-"$stage/image" "$VERSION" "dist/realmgate_$VERSION.oci.tar" "$stage/documents" "amd64=$stage/realmgate-amd64" "arm64=$stage/realmgate-arm64"
+"$stage/bin/image" "$VERSION" "dist/realmgate_$VERSION.oci.tar" "$stage/documents" "amd64=$stage/realmgate-amd64" "arm64=$stage/realmgate-arm64"
 (cd dist && sha256sum -- * >SHA256SUMS)
 if [ -n "${SIGNING_KEY:-}" ]; then
   ssh-keygen -q -Y sign -n file -f "$SIGNING_KEY" dist/SHA256SUMS

@@ -13,6 +13,7 @@ import (
 // had, whom it had banned is banned, and a token that it gave lets in.
 func TestBackup(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	r := lab.NewRealm(t, netns.Options{Prefix: "backup", Hosts: 1, Clients: 1})
 	serve(t, r.Hosts()[0])
 	guide := pageOf(t, "backup.md")

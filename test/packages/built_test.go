@@ -30,33 +30,35 @@ func sources(name string) (string, error) {
 	return folder, err
 }
 
-// build makes the packages of a version in a folder with the sources, and returns where they are. more is for its environment.
-func build(folder, version string, more ...string) (dist string, said string, err error) {
+// made is a folder of packages.
+type made struct {
+	dist, said string
+	took       time.Duration
+	err        error
+}
+
+// build makes the packages of a version in a folder with the sources. more is for its environment.
+func build(folder, version string, more ...string) made {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	script := exec.CommandContext(ctx, filepath.Join(folder, "tools/packages.sh")) //nolint:gosec // the copy's own
 	script.Env = append(os.Environ(), "VERSION="+version, "SOURCE_DATE_EPOCH=1700000000")
 	script.Env = append(script.Env, more...)
+	start := time.Now()
 	out, err := script.CombinedOutput()
-	return filepath.Join(folder, "dist"), string(out), err
+	return made{filepath.Join(folder, "dist"), string(out), time.Since(start), err}
 }
 
-// made is a folder of packages.
-type made struct {
-	dist, said string
-	err        error
-}
-
-var shared = sync.OnceValue(func() (m made) {
+var shared = sync.OnceValue(func() made {
 	folder, err := sources("shared")
 	if err != nil {
 		return made{err: err}
 	}
 	key := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", signingKey()) //nolint:gosec // the test's own
-	if m.err = key.Run(); m.err == nil {
-		m.dist, m.said, m.err = build(folder, version, "SIGNING_KEY="+signingKey())
+	if err := key.Run(); err != nil {
+		return made{err: err}
 	}
-	return m
+	return build(folder, version, "SIGNING_KEY="+signingKey())
 })
 
 // signingKey is what the packages that tests share are signed by.
@@ -79,6 +81,7 @@ func built(t *testing.T, pattern string) string {
 // Packages depend on what they are built from and nothing else: those of two folders, at two times, are the same.
 func TestPackagesAreReproducible(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	sums, err := os.ReadFile(built(t, "SHA256SUMS"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,15 +93,17 @@ func TestPackagesAreReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dist, said, err := build(folder, version)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	again := build(folder, version)
+	if again.err != nil {
+		t.Fatalf("%v\n%s", again.err, again.said)
 	}
-	if _, err := os.Stat(filepath.Join(dist, "SHA256SUMS.sig")); err == nil || !strings.Contains(said, "SHA256SUMS is not signed") {
-		t.Errorf("signed without a key, or nothing is said of it: %v\n%s", err, said)
+	t.Logf("%5.1f s  the packages", shared().took.Seconds())
+	t.Logf("%5.1f s  those of another folder", again.took.Seconds())
+	if _, err := os.Stat(filepath.Join(again.dist, "SHA256SUMS.sig")); err == nil || !strings.Contains(again.said, "SHA256SUMS is not signed") {
+		t.Errorf("signed without a key, or nothing is said of it: %v\n%s", err, again.said)
 	}
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", filepath.Join(filepath.Dir(built(t, "*_amd64.deb")), "SHA256SUMS"))
-	check.Dir = dist
+	check.Dir = again.dist
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -107,11 +112,15 @@ func TestPackagesAreReproducible(t *testing.T) {
 // Debian's own checker has nothing to say; what it is told to overlook has a reason.
 func TestLintian(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	for _, architecture := range []string{"amd64", "arm64"} {
-		lintian := exec.CommandContext(t.Context(), "lintian", "--fail-on", "error,warning", "--allow-root", built(t, "*_"+architecture+".deb")) //nolint:gosec // as above
-		if out, err := lintian.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v\n%s", architecture, err, out)
-		}
+		t.Run(architecture, func(t *testing.T) {
+			t.Parallel()
+			lintian := exec.CommandContext(t.Context(), "lintian", "--fail-on", "error,warning", "--allow-root", built(t, "*_"+architecture+".deb")) //nolint:gosec // as above
+			if out, err := lintian.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 	text, err := os.ReadFile("../../packages/realmgate.lintian-overrides")
 	if err != nil {
@@ -130,6 +139,7 @@ func TestLintian(t *testing.T) {
 // licence in the package.
 func TestBillListsEveryModule(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	folder := t.TempDir()
 	if out, err := exec.CommandContext(t.Context(), "dpkg-deb", "--extract", built(t, "*_amd64.deb"), folder).CombinedOutput(); err != nil { //nolint:gosec // as above
 		t.Fatalf("%v\n%s", err, out)

@@ -27,6 +27,7 @@ func chrooted(t *testing.T, root, script string) string {
 // package needs, nothing starts, and the machine that boots from the tree is a gateway.
 func TestInstallInAChroot(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	r := lab.NewRealm(t, netns.Options{Prefix: "chroot", Hosts: 1, Clients: 1})
 	folder := t.TempDir()
 	root := filepath.Join(folder, "root")

@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
+	"time"
 )
 
 // debian is a tree as debootstrap makes one: Debian's least, and what is added to that.
@@ -25,6 +27,8 @@ var (
 	without  = debian{suite: "bookworm", add: "libc-bin", fetch: "systemd-sysv"} // one without systemd, as containers are
 )
 
+var making = map[debian]*sync.Mutex{bookworm: {}, trixie: {}, without: {}}
+
 // archive is that of the tree, which is made once and kept.
 func (d debian) archive(t *testing.T) string {
 	t.Helper()
@@ -33,11 +37,13 @@ func (d debian) archive(t *testing.T) string {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", d))
+	making[d].Lock() // tests that run beside each other want the same
+	defer making[d].Unlock()
 	archive := filepath.Join(cache, "realmgate", "debian", hex.EncodeToString(sum[:8])+".tar")
 	if _, err := os.Stat(archive); err == nil {
 		return archive
 	}
-	folder := filepath.Join(t.TempDir(), "tree")
+	start, folder := time.Now(), filepath.Join(t.TempDir(), "tree")
 	does := func(name string, arguments ...string) error {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), name, arguments...).CombinedOutput() //nolint:gosec // the test's own commands
@@ -53,6 +59,7 @@ func (d debian) archive(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%5.1f s  %s with %s is made", time.Since(start).Seconds(), d.suite, d.add)
 	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil { //nolint:gosec // a cache
 		t.Fatal(err)
 	}

@@ -13,8 +13,12 @@ import (
 // service starts; then a name resolves and its page loads.
 func TestFirstName(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	for _, d := range []debian{bookworm, trixie} {
-		t.Run(d.suite, func(t *testing.T) { firstName(t, d) })
+		t.Run(d.suite, func(t *testing.T) {
+			t.Parallel()
+			firstName(t, d)
+		})
 	}
 }
 

@@ -29,6 +29,7 @@ func skopeo(t *testing.T, arguments ...string) []byte {
 // root than the layer.
 func TestImageServesANameByItsLayerAlone(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	archive := "oci-archive:" + built(t, "*.oci.tar")
 	for _, architecture := range []string{"amd64", "arm64"} {
 		var image struct {

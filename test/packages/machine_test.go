@@ -45,6 +45,7 @@ func newMachine(t *testing.T, network *netns.Gateway, tree string) *machine {
 	if err := os.Mkdir(at, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	start := time.Now()
 	var said bytes.Buffer
 	init := network.Command(context.Background(), os.Args[0])
 	init.Env = append(os.Environ(), bootTree+"="+tree, bootAt+"="+at, bootMark+"="+rand.Text(), bootOutside+"="+outside)
@@ -70,6 +71,7 @@ func newMachine(t *testing.T, network *netns.Gateway, tree string) *machine {
 		state, _ = m.run("systemctl", "is-system-running")
 		return state == "running" || state == "degraded"
 	})
+	t.Logf("%5.1f s  systemd is up", time.Since(start).Seconds())
 	if state == "degraded" {
 		failed, _ := m.run("systemctl", "list-units", "--failed", "--plain", "--no-legend")
 		t.Logf("units that fail on any such machine: %s", failed)

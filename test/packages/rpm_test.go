@@ -13,6 +13,7 @@ import (
 // The rpm installs into a tree with all that it has, makes its user there, and leaves none of its files when it is removed.
 func TestRPMInstallsInATree(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	root := t.TempDir()
 	if err := unpack(bookworm.archive(t), root); err != nil {
 		t.Fatal(err)

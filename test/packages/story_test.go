@@ -26,7 +26,7 @@ func configuration(g *netns.Gateway) string {
 	return fmt.Sprintf(`interfaces: {public: [%s], private: [%s]}
 realm: {zones: [foo.example.], nameserver: ns.foo.example.}
 dns: {public: "%s:53", private: "%s:53"}
-pool: {addresses: [%s]}
+pool: {addresses: [%s], reservation_timeout: 20s} # one program asks and another comes, while others have the CPUs
 outbound: {addresses: [%s]}
 capacity: 100000
 hosts:
@@ -40,6 +40,7 @@ hosts:
 // over, remove, purge.
 func TestMachine(t *testing.T) {
 	lab.LengthyOnly(t)
+	t.Parallel()
 	r := lab.NewRealm(t, netns.Options{Prefix: "packages", Hosts: 1, Clients: 1})
 	s := story{newMachine(t, r.Gateway, bookworm.archive(t)), r.Gateway, r.Clients[0]}
 	web := serve(t, r.Hosts()[0])
@@ -62,13 +63,12 @@ func TestMachine(t *testing.T) {
 }
 
 // next is the package of the next version. It differs in that alone.
-var nextVersion = sync.OnceValue(func() (m made) {
+var nextVersion = sync.OnceValue(func() made {
 	folder, err := sources("next")
 	if err != nil {
 		return made{err: err}
 	}
-	m.dist, m.said, m.err = build(folder, version+".1")
-	return m
+	return build(folder, version+".1")
 })
 
 func next(t *testing.T) string {
@@ -102,8 +102,9 @@ func (s *story) ask() (string, error) {
 // serves checks that a name leads to its page.
 func (s *story) serves(when string) {
 	s.t.Helper()
+	start := time.Now()
 	if page, err := s.fetch("/"); err != nil || page != "page" {
-		s.t.Fatalf("%s: %q, %v", when, page, err)
+		s.t.Fatalf("%s: %q, %v after %s", when, page, err, time.Since(start))
 	}
 }
 
