@@ -24,7 +24,13 @@ int explain_public(ctx_t *ctx)
 SEC(CTX_SECTION)
 int explain_single(ctx_t *ctx)
 {
-	return single_side(ctx);
+	return single_side(ctx, false);
+}
+
+SEC(CTX_SECTION)
+int explain_single_in(ctx_t *ctx)
+{
+	return single_side(ctx, true);
 }
 
 /* Entered from explain_private by tail call. */

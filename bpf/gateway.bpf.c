@@ -13,6 +13,7 @@
 #include "path/public_side.h"
 #include "path/single_side.h"
 #ifdef CTX_SKB
+#include "path/single_out.h"
 #include "route/bare.h"
 #include "fragment/carrier_side.h"
 #else
@@ -35,7 +36,14 @@ int gateway_public(ctx_t *ctx)
 SEC(CTX_SECTION)
 int gateway_single(ctx_t *ctx)
 {
-	return single_side(ctx);
+	return single_side(ctx, false);
+}
+
+/* The same where there are chains. */
+SEC(CTX_SECTION)
+int gateway_single_in(ctx_t *ctx)
+{
+	return single_side(ctx, true);
 }
 
 /* Entered from gateway_private by tail call. */
@@ -95,6 +103,13 @@ int gateway_fragment(ctx_t *ctx)
 }
 
 #ifdef CTX_SKB
+
+/* What leaves such a machine. */
+SEC(CTX_SECTION)
+int gateway_single_out(ctx_t *ctx)
+{
+	return single_out(ctx);
+}
 
 /* Of interfaces without a link header. */
 SEC(CTX_SECTION)

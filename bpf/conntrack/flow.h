@@ -42,6 +42,7 @@ struct flow {
 	__u8 origin;
 	__u8 flags;
 	__u8 opened;	   /* its session was opened, not found open */
+	__u8 established;  /* its connection was open before there was a session of it */
 	__u8 unbanned;	   /* bans were asked about its remote address: there is none */
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
@@ -99,7 +100,8 @@ static __always_inline struct session_key flow_outside_key(const struct flow *fl
 /* Whether its client has to prove its address: to a web address it has, before a name was read. */
 static __always_inline bool flow_is_unproved(const struct flow *flow)
 {
-	return session_is_led(flow->origin) || (session_is_lent(flow->origin) && (flow->flags & SESSION_TENTATIVE));
+	return (session_is_led(flow->origin) && !flow->established) ||
+	       (session_is_lent(flow->origin) && (flow->flags & SESSION_TENTATIVE));
 }
 
 /* Counts the session that a flow from outside opens with its remote address, unless that has to be proved. */
@@ -151,7 +153,7 @@ static __always_inline void session_fill(struct session *session, const struct f
 	session->life.as.stamp = tick;
 	session->life.as.tcp = TCP_NONE;
 	if (flow->protocol == IPPROTO_TCP)
-		session->life.as.tcp = TCP_SYN;
+		session->life.as.tcp = flow->established ? TCP_ESTABLISHED : TCP_SYN;
 	session->life.as.version++;
 	session->address_delta = address;
 	/* An ICMP checksum covers no addresses. */

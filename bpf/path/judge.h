@@ -146,19 +146,26 @@ static __always_inline bool session_begins_anew(const struct session *session, c
 }
 
 /* Whether a packet of a session that was open before may pass; nearly all may at once. */
-static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *packet, struct session *session,
-						 enum direction direction)
+static __always_inline enum reason open_judge(ctx_t *ctx, struct packet *packet, struct session *session,
+					      enum direction direction)
 {
 	bool anew = session_begins_anew(session, packet);
 
-	if (__builtin_expect(packet->link_broadcast, 0))
-		return REASON_DROP_LINK_BROADCAST;
 	if (__builtin_expect(session->policy == policy_epoch(packet->generation) && !anew, 1))
 		return REASON_NONE;
 	/* What either side says before it is open reaches nobody: functions are to see the first that does. */
 	if (session_waits(session))
 		return REASON_NONE;
 	return session_judge(ctx, session, packet, direction, anew);
+}
+
+/* The same of one that goes on to somebody else (RFC 1812 section 5.3.4). */
+static __always_inline enum reason forward_judge(ctx_t *ctx, struct packet *packet, struct session *session,
+						 enum direction direction)
+{
+	if (__builtin_expect(packet->link_broadcast, 0))
+		return REASON_DROP_LINK_BROADCAST;
+	return open_judge(ctx, packet, session, direction);
 }
 
 /* A sender inside is told, unless its flow goes on without this packet. */

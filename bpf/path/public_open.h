@@ -120,19 +120,12 @@ __noinline enum reason mapping_open_locked(const struct packet *packet, struct f
 }
 
 /* Opens the session, unless another CPU did meanwhile: *number. */
-__noinline enum reason public_open(const struct packet *packet, struct flow *flow, __u32 *number)
+static __always_inline enum reason outside_open(const struct packet *packet, struct flow *flow, __u32 *number)
 {
-	struct settings *settings;
+	struct settings *settings = settings_get(packet->generation);
 	struct stripe *stripe;
 	enum reason reason;
 
-	if (!packet || !flow || !number)
-		return REASON_DROP_INTERNAL;
-	/* Functions may have changed the packet since it was admitted. */
-	reason = packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : may_open(packet);
-	if (reason != REASON_NONE)
-		return reason;
-	settings = settings_get(packet->generation);
 	if (!settings)
 		return REASON_DROP_INTERNAL;
 	stripe = lock_stripe(endpoint_hash(flow->private_address, flow->private_port, flow->protocol));
@@ -144,4 +137,16 @@ __noinline enum reason public_open(const struct packet *packet, struct flow *flo
 	if (!DRY && flow->opened && flow->origin == ORIGIN_POOL && (flow->flags & SESSION_TENTATIVE))
 		tentative_put(flow, *number, packet->generation);
 	return reason;
+}
+
+/* The same for a packet that goes on inside. */
+__noinline enum reason public_open(const struct packet *packet, struct flow *flow, __u32 *number)
+{
+	enum reason reason;
+
+	if (!packet || !flow || !number)
+		return REASON_DROP_INTERNAL;
+	/* Functions may have changed the packet since it was admitted. */
+	reason = packet->ttl <= 1 ? REASON_DROP_TTL_EXPIRED : may_open(packet);
+	return reason == REASON_NONE ? outside_open(packet, flow, number) : reason;
 }

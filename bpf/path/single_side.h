@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets to a machine with nobody behind it. The protection is asked about each, as about a gateway's own (guard/input.h);
- * what else comes is the kernel's business, and nothing is translated, answered or routed here.
+ * Packets to a machine with nobody behind it. The protection is asked about each, as about a gateway's own (guard/input.h),
+ * and chains about flows, where there are some (single_flow.h); what else comes is the kernel's business, and nothing is
+ * translated, answered or routed here.
  */
 #pragma once
 
-#include "public_end.h"
+#include "single_flow.h"
 #include "../packet/parse.h"
 
 /* Whether what parsing made no flow of may pass as nobody here has to do with it. What no kernel takes stays dropped. */
@@ -15,7 +16,8 @@ static __always_inline bool single_lets(enum reason reason)
 	       reason == REASON_DROP_ICMP_TYPE || reason == REASON_DROP_BAD_ADDRESS;
 }
 
-static __always_inline int single_side(ctx_t *ctx)
+/* chains: there are some. */
+static __always_inline int single_side(ctx_t *ctx, bool chains)
 {
 	struct packet packet = {};
 	enum reason reason = packet_parse(ctx, &packet);
@@ -26,6 +28,10 @@ static __always_inline int single_side(ctx_t *ctx)
 	packet.generation = *(volatile __u32 *)&control->generation;
 	if (reason == REASON_NONE && packet.kind == PACKET_IPV6)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
+	if (chains && reason == REASON_NONE && packet.kind == PACKET_FLOW)
+		return single_flow(ctx, &packet);
+	if (chains && reason == REASON_NONE && packet.kind == PACKET_ICMP_ERROR)
+		return single_error(ctx, &packet);
 	if (reason == REASON_NONE && packet.kind == PACKET_FLOW)
 		return public_input(ctx, &packet, true, input_is_inward(&packet, true), REASON_TO_GATEWAY);
 	if (reason == REASON_TO_GATEWAY)

@@ -216,8 +216,8 @@ type bpfFlow struct {
 	Origin          uint8
 	Flags           uint8
 	Opened          uint8
+	Established     uint8
 	Unbanned        uint8
-	_               [1]byte
 	RouteEpoch      uint16
 	NextHop         uint16
 	Outbound        uint16
@@ -1083,6 +1083,7 @@ const (
 	bpfProgGatewayPublic       = "gateway_public"
 	bpfProgGatewayQuestion     = "gateway_question"
 	bpfProgGatewaySingle       = "gateway_single"
+	bpfProgGatewaySingleIn     = "gateway_single_in"
 	bpfProgGatewayWeb          = "gateway_web"
 	bpfProgLetNext             = "let_next"
 	bpfProgReserveBinding      = "reserve_binding"
@@ -1150,6 +1151,7 @@ type bpfProgramSpecs struct {
 	GatewayPublic       *ebpf.ProgramSpec `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.ProgramSpec `ebpf:"gateway_question"`
 	GatewaySingle       *ebpf.ProgramSpec `ebpf:"gateway_single"`
+	GatewaySingleIn     *ebpf.ProgramSpec `ebpf:"gateway_single_in"`
 	GatewayWeb          *ebpf.ProgramSpec `ebpf:"gateway_web"`
 	LetNext             *ebpf.ProgramSpec `ebpf:"let_next"`
 	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
@@ -1457,6 +1459,7 @@ type bpfPrograms struct {
 	GatewayPublic       *ebpf.Program `ebpf:"gateway_public"`
 	GatewayQuestion     *ebpf.Program `ebpf:"gateway_question"`
 	GatewaySingle       *ebpf.Program `ebpf:"gateway_single"`
+	GatewaySingleIn     *ebpf.Program `ebpf:"gateway_single_in"`
 	GatewayWeb          *ebpf.Program `ebpf:"gateway_web"`
 	LetNext             *ebpf.Program `ebpf:"let_next"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
@@ -1482,6 +1485,7 @@ func (p *bpfPrograms) Close() error {
 		p.GatewayPublic,
 		p.GatewayQuestion,
 		p.GatewaySingle,
+		p.GatewaySingleIn,
 		p.GatewayWeb,
 		p.LetNext,
 		p.ReserveBinding,

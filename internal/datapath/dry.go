@@ -26,6 +26,9 @@ type Dry struct {
 	single struct {
 		Single *ebpf.Program `ebpf:"explain_single"`
 	}
+	flows struct {
+		Flows *ebpf.Program `ebpf:"explain_single_in"`
+	}
 	private struct {
 		Private *ebpf.Program `ebpf:"explain_private"`
 		Hairpin *ebpf.Program `ebpf:"explain_hairpin"`
@@ -72,6 +75,8 @@ func (d *Datapath) OpenDry(mode Mode) (*Dry, error) {
 func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 	into, program := any(&x.private), &x.private.Private
 	switch {
+	case public && x.data.options.SingleFlows:
+		into, program = &x.flows, &x.flows.Flows
 	case public && x.data.options.Single:
 		into, program = &x.single, &x.single.Single
 	case public:
@@ -135,7 +140,7 @@ func (x *Dry) closeChains() {
 // Close gives up programs and tables.
 func (x *Dry) Close() error {
 	x.closeChains()
-	errs := []error{closePrograms(&x.private), closePrograms(&x.public), closePrograms(&x.single)}
+	errs := []error{closePrograms(&x.private), closePrograms(&x.public), closePrograms(&x.single), closePrograms(&x.flows)}
 	for _, m := range x.own {
 		errs = append(errs, m.Close())
 	}

@@ -20,6 +20,18 @@ type egress struct {
 	guards   map[int]*guard // by the index of the interface
 }
 
+// leaves is the program at the way out: of a single machine with chains, the one that sees its flows.
+func (d *guardSet) leaves() (*ebpf.Program, error) {
+	if !d.options.SingleFlows {
+		return d.egress.programs.GatewayEgress, nil
+	}
+	e, err := d.loaded(TCX)
+	if err != nil {
+		return nil, err
+	}
+	return e.Leave, nil
+}
+
 // guard is the program at one interface.
 type guard struct {
 	name string
@@ -53,7 +65,7 @@ func (d *guardSet) loadEgress() error {
 // followEgress has the guard on every public interface that there is, and on no other.
 func (d *guardSet) followEgress() error {
 	wanted := map[string]int{} // 0: it is not there
-	if d.options.Single {
+	if d.options.Single && !d.options.SingleFlows {
 		return d.discardGuards(wanted) // it may have private addresses itself
 	}
 	for _, p := range d.ports {
@@ -82,10 +94,12 @@ func (d *guardSet) followEgress() error {
 
 // guardInterface attaches the guard, in the place of an earlier daemon's if there is one.
 func (d *guardSet) guardInterface(name string, index int) error {
-	program := d.egress.programs.GatewayEgress
-	hold := d.adoptGuard(name, index)
+	program, err := d.leaves()
+	if err != nil {
+		return err
+	}
+	hold := d.adoptGuard(name, index, program)
 	if hold == nil {
-		var err error
 		if hold, err = d.attachBuffers(leaving, name, index, program); err != nil {
 			return fmt.Errorf("guard what leaves by %s: %w", name, err)
 		}
@@ -95,7 +109,7 @@ func (d *guardSet) guardInterface(name string, index int) error {
 }
 
 // adoptGuard takes over the link that an earlier daemon left on the interface.
-func (d *guardSet) adoptGuard(name string, index int) hold {
+func (d *guardSet) adoptGuard(name string, index int, program *ebpf.Program) hold {
 	if d.directory == "" {
 		return nil
 	}
@@ -107,7 +121,7 @@ func (d *guardSet) adoptGuard(name string, index int) hold {
 		if err != nil {
 			return err
 		}
-		return old.Update(d.egress.programs.GatewayEgress)
+		return old.Update(program)
 	})
 	return adopted
 }

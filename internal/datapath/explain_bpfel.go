@@ -171,6 +171,7 @@ const (
 	explainProgExplainPrivate  = "explain_private"
 	explainProgExplainPublic   = "explain_public"
 	explainProgExplainSingle   = "explain_single"
+	explainProgExplainSingleIn = "explain_single_in"
 	explainVarExported         = "exported"
 	explainVarFixed            = "fixed"
 )
@@ -217,10 +218,11 @@ type explainSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainProgramSpecs struct {
-	ExplainHairpin *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
-	ExplainPrivate *ebpf.ProgramSpec `ebpf:"explain_private"`
-	ExplainPublic  *ebpf.ProgramSpec `ebpf:"explain_public"`
-	ExplainSingle  *ebpf.ProgramSpec `ebpf:"explain_single"`
+	ExplainHairpin  *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
+	ExplainPrivate  *ebpf.ProgramSpec `ebpf:"explain_private"`
+	ExplainPublic   *ebpf.ProgramSpec `ebpf:"explain_public"`
+	ExplainSingle   *ebpf.ProgramSpec `ebpf:"explain_single"`
+	ExplainSingleIn *ebpf.ProgramSpec `ebpf:"explain_single_in"`
 }
 
 // explainMapSpecs contains maps before they are loaded into the kernel.
@@ -513,10 +515,11 @@ type explainVariables struct {
 //
 // It can be passed to loadExplainObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainPrograms struct {
-	ExplainHairpin *ebpf.Program `ebpf:"explain_hairpin"`
-	ExplainPrivate *ebpf.Program `ebpf:"explain_private"`
-	ExplainPublic  *ebpf.Program `ebpf:"explain_public"`
-	ExplainSingle  *ebpf.Program `ebpf:"explain_single"`
+	ExplainHairpin  *ebpf.Program `ebpf:"explain_hairpin"`
+	ExplainPrivate  *ebpf.Program `ebpf:"explain_private"`
+	ExplainPublic   *ebpf.Program `ebpf:"explain_public"`
+	ExplainSingle   *ebpf.Program `ebpf:"explain_single"`
+	ExplainSingleIn *ebpf.Program `ebpf:"explain_single_in"`
 }
 
 func (p *explainPrograms) Close() error {
@@ -525,6 +528,7 @@ func (p *explainPrograms) Close() error {
 		p.ExplainPrivate,
 		p.ExplainPublic,
 		p.ExplainSingle,
+		p.ExplainSingleIn,
 	)
 }
 

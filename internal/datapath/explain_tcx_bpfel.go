@@ -91,6 +91,7 @@ const (
 	explainTCXProgExplainPrivate  = "explain_private"
 	explainTCXProgExplainPublic   = "explain_public"
 	explainTCXProgExplainSingle   = "explain_single"
+	explainTCXProgExplainSingleIn = "explain_single_in"
 	explainTCXVarExported         = "exported"
 	explainTCXVarFixed            = "fixed"
 )
@@ -137,10 +138,11 @@ type explainTCXSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainTCXProgramSpecs struct {
-	ExplainHairpin *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
-	ExplainPrivate *ebpf.ProgramSpec `ebpf:"explain_private"`
-	ExplainPublic  *ebpf.ProgramSpec `ebpf:"explain_public"`
-	ExplainSingle  *ebpf.ProgramSpec `ebpf:"explain_single"`
+	ExplainHairpin  *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
+	ExplainPrivate  *ebpf.ProgramSpec `ebpf:"explain_private"`
+	ExplainPublic   *ebpf.ProgramSpec `ebpf:"explain_public"`
+	ExplainSingle   *ebpf.ProgramSpec `ebpf:"explain_single"`
+	ExplainSingleIn *ebpf.ProgramSpec `ebpf:"explain_single_in"`
 }
 
 // explainTCXMapSpecs contains maps before they are loaded into the kernel.
@@ -409,10 +411,11 @@ type explainTCXVariables struct {
 //
 // It can be passed to loadExplainTCXObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainTCXPrograms struct {
-	ExplainHairpin *ebpf.Program `ebpf:"explain_hairpin"`
-	ExplainPrivate *ebpf.Program `ebpf:"explain_private"`
-	ExplainPublic  *ebpf.Program `ebpf:"explain_public"`
-	ExplainSingle  *ebpf.Program `ebpf:"explain_single"`
+	ExplainHairpin  *ebpf.Program `ebpf:"explain_hairpin"`
+	ExplainPrivate  *ebpf.Program `ebpf:"explain_private"`
+	ExplainPublic   *ebpf.Program `ebpf:"explain_public"`
+	ExplainSingle   *ebpf.Program `ebpf:"explain_single"`
+	ExplainSingleIn *ebpf.Program `ebpf:"explain_single_in"`
 }
 
 func (p *explainTCXPrograms) Close() error {
@@ -421,6 +424,7 @@ func (p *explainTCXPrograms) Close() error {
 		p.ExplainPrivate,
 		p.ExplainPublic,
 		p.ExplainSingle,
+		p.ExplainSingleIn,
 	)
 }
 

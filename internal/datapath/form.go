@@ -25,6 +25,8 @@ type entries struct {
 	sides
 	bareSides // TCX alone
 	singleSides
+	flowSides
+	leaveSides // TCX alone
 	webSides
 	poolSides
 	hostSides
@@ -33,6 +35,16 @@ type entries struct {
 // singleSides are all that a machine has that has nobody behind it.
 type singleSides struct {
 	Single *ebpf.Program `ebpf:"gateway_single"`
+}
+
+// flowSides are the same where it has chains.
+type flowSides struct {
+	Flows *ebpf.Program `ebpf:"gateway_single_in"`
+}
+
+// leaveSides are where packets go out there.
+type leaveSides struct {
+	Leave *ebpf.Program `ebpf:"gateway_single_out"`
 }
 
 // sides are those of a gateway.
@@ -209,16 +221,30 @@ func (d *programSet) always(e *entries, mode Mode) (groups []any) {
 	if d.options.Single {
 		groups = []any{&e.singleSides}
 	}
+	if d.options.SingleFlows {
+		groups = []any{&e.flowSides}
+		if mode == TCX {
+			groups = append(groups, &e.leaveSides)
+		}
+	}
 	if mode == TCX {
 		groups = append(groups, &e.bareSides)
 	}
 	return groups
 }
 
+// single is where packets come in to a single machine, with chains or without; nil on a gateway.
+func (e *entries) single() *ebpf.Program {
+	if e.Flows != nil {
+		return e.Flows
+	}
+	return e.Single
+}
+
 // entered are those of them that are entered by tail call.
 func (e *entries) entered() map[bpfProgram]*ebpf.Program {
-	if e.Single != nil {
-		return map[bpfProgram]*ebpf.Program{bpfProgramPROGRAM_PUBLIC: e.Single}
+	if single := e.single(); single != nil {
+		return map[bpfProgram]*ebpf.Program{bpfProgramPROGRAM_PUBLIC: single}
 	}
 	return map[bpfProgram]*ebpf.Program{
 		bpfProgramPROGRAM_PRIVATE: e.sides.Private, bpfProgramPROGRAM_PUBLIC: e.sides.Public, bpfProgramPROGRAM_HAIRPIN: e.Hairpin,
@@ -315,7 +341,7 @@ func (d *programSet) Entry(mode Mode, public, bare bool) (*ebpf.Program, error) 
 	case bare:
 		return e.bareSides.Private, nil
 	case d.options.Single:
-		return e.Single, nil
+		return e.single(), nil
 	case public:
 		return e.sides.Public, nil
 	}

@@ -31,6 +31,8 @@ type Options struct {
 	Public, Private []string
 	// Single has the programs of the public side protect this machine, which has nobody behind it, and leave all else to the kernel.
 	Single bool
+	// SingleFlows has them keep sessions, too, so that chains judge the machine's flows: with Single alone.
+	SingleFlows bool
 	// Stack are those of both that no packet is redirected to: the kernel sends what leaves
 	// by them, and shapes it.
 	Stack []string
@@ -165,6 +167,9 @@ func (o *Options) check() error {
 	o.Services = max(o.Services, 4096)
 	o.Names = max(o.Names, 4096)
 	o.Owners = max(o.Owners, 1024)
+	if o.SingleFlows && !o.Single {
+		return errors.New("flows of a single machine, which this is not")
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -10,7 +10,7 @@ func (d *filterSet) IsOurs(program uint32) bool {
 	if f.entries == nil {
 		return false
 	}
-	for _, p := range []*ebpf.Program{f.entries.sides.Public, f.entries.sides.Private, f.entries.Single} {
+	for _, p := range []*ebpf.Program{f.entries.sides.Public, f.entries.sides.Private, f.entries.single()} {
 		if p == nil {
 			continue // see always
 		}

@@ -111,6 +111,9 @@ func (d *attachment) attach(p *port) error {
 	if err := d.look(p, iface); err != nil {
 		return err
 	}
+	if p.bare && d.options.SingleFlows { // what leaves by it has no header to read a flow from
+		return fmt.Errorf("attach to %s: it has no Ethernet header, which chains on a single machine need: remove chains, or list the interface below it", p.name)
+	}
 	if d.adopt(p) {
 		return d.prepareHost(p.name, p.ifindex)
 	}

@@ -16,91 +16,93 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	tcxMapAddressTable     = "address_table"
-	tcxMapAnswerBudgets    = "answer_budgets"
-	tcxMapAwaitedAskers    = "awaited_askers"
-	tcxMapBannedAddresses  = "banned_addresses"
-	tcxMapBannedPrefixes   = "banned_prefixes"
-	tcxMapBannedPrefixes6  = "banned_prefixes6"
-	tcxMapBindingTable     = "binding_table"
-	tcxMapBoundPortIndex   = "bound_port_index"
-	tcxMapBoundPortTable   = "bound_port_table"
-	tcxMapBudgets          = "budgets"
-	tcxMapCaptureRings     = "capture_rings"
-	tcxMapCaptureSnaps     = "capture_snaps"
-	tcxMapCarrierTable     = "carrier_table"
-	tcxMapChains           = "chains"
-	tcxMapClaimEvents      = "claim_events"
-	tcxMapControlTable     = "control_table"
-	tcxMapDatagramBudgets  = "datagram_budgets"
-	tcxMapFlowEvents       = "flow_events"
-	tcxMapFlowRows         = "flow_rows"
-	tcxMapFragmentContexts = "fragment_contexts"
-	tcxMapFragmentHolds    = "fragment_holds"
-	tcxMapFragmentOctets   = "fragment_octets"
-	tcxMapFragmentsHere    = "fragments_here"
-	tcxMapHeldFragments    = "held_fragments"
-	tcxMapHoneypotEvents   = "honeypot_events"
-	tcxMapHostTable        = "host_table"
-	tcxMapIdentifications  = "identifications"
-	tcxMapInterfaceTable   = "interface_table"
-	tcxMapKnownTable       = "known_table"
-	tcxMapLayoutTable      = "layout_table"
-	tcxMapLedTable         = "led_table"
-	tcxMapLentNames        = "lent_names"
-	tcxMapLocks            = "locks"
-	tcxMapMappingIndex     = "mapping_index"
-	tcxMapMappingTable     = "mapping_table"
-	tcxMapNewFlows         = "new_flows"
-	tcxMapNextHops         = "next_hops"
-	tcxMapNfCounts         = "nf_counts"
-	tcxMapNfPackets        = "nf_packets"
-	tcxMapOwnAddresses     = "own_addresses"
-	tcxMapOwnerTable       = "owner_table"
-	tcxMapPortBitmaps      = "port_bitmaps"
-	tcxMapPrograms         = "programs"
-	tcxMapQuestionStates   = "question_states"
-	tcxMapQuestions        = "questions"
-	tcxMapReasonCounters   = "reason_counters"
-	tcxMapRecordSearches   = "record_searches"
-	tcxMapRecordUses       = "record_uses"
-	tcxMapRecordUsesHere   = "record_uses_here"
-	tcxMapRemoteTable      = "remote_table"
-	tcxMapRemotesSeen      = "remotes_seen"
-	tcxMapReservationIndex = "reservation_index"
-	tcxMapReservationQueue = "reservation_queue"
-	tcxMapReservationTable = "reservation_table"
-	tcxMapRouteCache       = "route_cache"
-	tcxMapServiceTable     = "service_table"
-	tcxMapSessionBitmap    = "session_bitmap"
-	tcxMapSessionIndex     = "session_index"
-	tcxMapSessionTable     = "session_table"
-	tcxMapSettingsTable    = "settings_table"
-	tcxMapShareTable       = "share_table"
-	tcxMapSlotTable        = "slot_table"
-	tcxMapStatistics       = "statistics"
-	tcxMapSubscriberTable  = "subscriber_table"
-	tcxMapTentativeTable   = "tentative_table"
-	tcxMapWebAnswers       = "web_answers"
-	tcxMapWebBudgets       = "web_budgets"
-	tcxMapWebEvents        = "web_events"
-	tcxMapWebStates        = "web_states"
-	tcxProgBarePrivate     = "bare_private"
-	tcxProgBarePublic      = "bare_public"
-	tcxProgGatewayAgain    = "gateway_again"
-	tcxProgGatewayCarrier  = "gateway_carrier"
-	tcxProgGatewayDatagram = "gateway_datagram"
-	tcxProgGatewayFragment = "gateway_fragment"
-	tcxProgGatewayHairpin  = "gateway_hairpin"
-	tcxProgGatewayHost     = "gateway_host"
-	tcxProgGatewayOverflow = "gateway_overflow"
-	tcxProgGatewayPrivate  = "gateway_private"
-	tcxProgGatewayPublic   = "gateway_public"
-	tcxProgGatewayQuestion = "gateway_question"
-	tcxProgGatewaySingle   = "gateway_single"
-	tcxProgGatewayWeb      = "gateway_web"
-	tcxVarExported         = "exported"
-	tcxVarFixed            = "fixed"
+	tcxMapAddressTable      = "address_table"
+	tcxMapAnswerBudgets     = "answer_budgets"
+	tcxMapAwaitedAskers     = "awaited_askers"
+	tcxMapBannedAddresses   = "banned_addresses"
+	tcxMapBannedPrefixes    = "banned_prefixes"
+	tcxMapBannedPrefixes6   = "banned_prefixes6"
+	tcxMapBindingTable      = "binding_table"
+	tcxMapBoundPortIndex    = "bound_port_index"
+	tcxMapBoundPortTable    = "bound_port_table"
+	tcxMapBudgets           = "budgets"
+	tcxMapCaptureRings      = "capture_rings"
+	tcxMapCaptureSnaps      = "capture_snaps"
+	tcxMapCarrierTable      = "carrier_table"
+	tcxMapChains            = "chains"
+	tcxMapClaimEvents       = "claim_events"
+	tcxMapControlTable      = "control_table"
+	tcxMapDatagramBudgets   = "datagram_budgets"
+	tcxMapFlowEvents        = "flow_events"
+	tcxMapFlowRows          = "flow_rows"
+	tcxMapFragmentContexts  = "fragment_contexts"
+	tcxMapFragmentHolds     = "fragment_holds"
+	tcxMapFragmentOctets    = "fragment_octets"
+	tcxMapFragmentsHere     = "fragments_here"
+	tcxMapHeldFragments     = "held_fragments"
+	tcxMapHoneypotEvents    = "honeypot_events"
+	tcxMapHostTable         = "host_table"
+	tcxMapIdentifications   = "identifications"
+	tcxMapInterfaceTable    = "interface_table"
+	tcxMapKnownTable        = "known_table"
+	tcxMapLayoutTable       = "layout_table"
+	tcxMapLedTable          = "led_table"
+	tcxMapLentNames         = "lent_names"
+	tcxMapLocks             = "locks"
+	tcxMapMappingIndex      = "mapping_index"
+	tcxMapMappingTable      = "mapping_table"
+	tcxMapNewFlows          = "new_flows"
+	tcxMapNextHops          = "next_hops"
+	tcxMapNfCounts          = "nf_counts"
+	tcxMapNfPackets         = "nf_packets"
+	tcxMapOwnAddresses      = "own_addresses"
+	tcxMapOwnerTable        = "owner_table"
+	tcxMapPortBitmaps       = "port_bitmaps"
+	tcxMapPrograms          = "programs"
+	tcxMapQuestionStates    = "question_states"
+	tcxMapQuestions         = "questions"
+	tcxMapReasonCounters    = "reason_counters"
+	tcxMapRecordSearches    = "record_searches"
+	tcxMapRecordUses        = "record_uses"
+	tcxMapRecordUsesHere    = "record_uses_here"
+	tcxMapRemoteTable       = "remote_table"
+	tcxMapRemotesSeen       = "remotes_seen"
+	tcxMapReservationIndex  = "reservation_index"
+	tcxMapReservationQueue  = "reservation_queue"
+	tcxMapReservationTable  = "reservation_table"
+	tcxMapRouteCache        = "route_cache"
+	tcxMapServiceTable      = "service_table"
+	tcxMapSessionBitmap     = "session_bitmap"
+	tcxMapSessionIndex      = "session_index"
+	tcxMapSessionTable      = "session_table"
+	tcxMapSettingsTable     = "settings_table"
+	tcxMapShareTable        = "share_table"
+	tcxMapSlotTable         = "slot_table"
+	tcxMapStatistics        = "statistics"
+	tcxMapSubscriberTable   = "subscriber_table"
+	tcxMapTentativeTable    = "tentative_table"
+	tcxMapWebAnswers        = "web_answers"
+	tcxMapWebBudgets        = "web_budgets"
+	tcxMapWebEvents         = "web_events"
+	tcxMapWebStates         = "web_states"
+	tcxProgBarePrivate      = "bare_private"
+	tcxProgBarePublic       = "bare_public"
+	tcxProgGatewayAgain     = "gateway_again"
+	tcxProgGatewayCarrier   = "gateway_carrier"
+	tcxProgGatewayDatagram  = "gateway_datagram"
+	tcxProgGatewayFragment  = "gateway_fragment"
+	tcxProgGatewayHairpin   = "gateway_hairpin"
+	tcxProgGatewayHost      = "gateway_host"
+	tcxProgGatewayOverflow  = "gateway_overflow"
+	tcxProgGatewayPrivate   = "gateway_private"
+	tcxProgGatewayPublic    = "gateway_public"
+	tcxProgGatewayQuestion  = "gateway_question"
+	tcxProgGatewaySingle    = "gateway_single"
+	tcxProgGatewaySingleIn  = "gateway_single_in"
+	tcxProgGatewaySingleOut = "gateway_single_out"
+	tcxProgGatewayWeb       = "gateway_web"
+	tcxVarExported          = "exported"
+	tcxVarFixed             = "fixed"
 )
 
 // loadTcx returns the embedded CollectionSpec for tcx.
@@ -145,20 +147,22 @@ type tcxSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type tcxProgramSpecs struct {
-	BarePrivate     *ebpf.ProgramSpec `ebpf:"bare_private"`
-	BarePublic      *ebpf.ProgramSpec `ebpf:"bare_public"`
-	GatewayAgain    *ebpf.ProgramSpec `ebpf:"gateway_again"`
-	GatewayCarrier  *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
-	GatewayDatagram *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
-	GatewayFragment *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
-	GatewayHairpin  *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
-	GatewayHost     *ebpf.ProgramSpec `ebpf:"gateway_host"`
-	GatewayOverflow *ebpf.ProgramSpec `ebpf:"gateway_overflow"`
-	GatewayPrivate  *ebpf.ProgramSpec `ebpf:"gateway_private"`
-	GatewayPublic   *ebpf.ProgramSpec `ebpf:"gateway_public"`
-	GatewayQuestion *ebpf.ProgramSpec `ebpf:"gateway_question"`
-	GatewaySingle   *ebpf.ProgramSpec `ebpf:"gateway_single"`
-	GatewayWeb      *ebpf.ProgramSpec `ebpf:"gateway_web"`
+	BarePrivate      *ebpf.ProgramSpec `ebpf:"bare_private"`
+	BarePublic       *ebpf.ProgramSpec `ebpf:"bare_public"`
+	GatewayAgain     *ebpf.ProgramSpec `ebpf:"gateway_again"`
+	GatewayCarrier   *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
+	GatewayDatagram  *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
+	GatewayFragment  *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
+	GatewayHairpin   *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
+	GatewayHost      *ebpf.ProgramSpec `ebpf:"gateway_host"`
+	GatewayOverflow  *ebpf.ProgramSpec `ebpf:"gateway_overflow"`
+	GatewayPrivate   *ebpf.ProgramSpec `ebpf:"gateway_private"`
+	GatewayPublic    *ebpf.ProgramSpec `ebpf:"gateway_public"`
+	GatewayQuestion  *ebpf.ProgramSpec `ebpf:"gateway_question"`
+	GatewaySingle    *ebpf.ProgramSpec `ebpf:"gateway_single"`
+	GatewaySingleIn  *ebpf.ProgramSpec `ebpf:"gateway_single_in"`
+	GatewaySingleOut *ebpf.ProgramSpec `ebpf:"gateway_single_out"`
+	GatewayWeb       *ebpf.ProgramSpec `ebpf:"gateway_web"`
 }
 
 // tcxMapSpecs contains maps before they are loaded into the kernel.
@@ -421,20 +425,22 @@ type tcxVariables struct {
 //
 // It can be passed to loadTcxObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tcxPrograms struct {
-	BarePrivate     *ebpf.Program `ebpf:"bare_private"`
-	BarePublic      *ebpf.Program `ebpf:"bare_public"`
-	GatewayAgain    *ebpf.Program `ebpf:"gateway_again"`
-	GatewayCarrier  *ebpf.Program `ebpf:"gateway_carrier"`
-	GatewayDatagram *ebpf.Program `ebpf:"gateway_datagram"`
-	GatewayFragment *ebpf.Program `ebpf:"gateway_fragment"`
-	GatewayHairpin  *ebpf.Program `ebpf:"gateway_hairpin"`
-	GatewayHost     *ebpf.Program `ebpf:"gateway_host"`
-	GatewayOverflow *ebpf.Program `ebpf:"gateway_overflow"`
-	GatewayPrivate  *ebpf.Program `ebpf:"gateway_private"`
-	GatewayPublic   *ebpf.Program `ebpf:"gateway_public"`
-	GatewayQuestion *ebpf.Program `ebpf:"gateway_question"`
-	GatewaySingle   *ebpf.Program `ebpf:"gateway_single"`
-	GatewayWeb      *ebpf.Program `ebpf:"gateway_web"`
+	BarePrivate      *ebpf.Program `ebpf:"bare_private"`
+	BarePublic       *ebpf.Program `ebpf:"bare_public"`
+	GatewayAgain     *ebpf.Program `ebpf:"gateway_again"`
+	GatewayCarrier   *ebpf.Program `ebpf:"gateway_carrier"`
+	GatewayDatagram  *ebpf.Program `ebpf:"gateway_datagram"`
+	GatewayFragment  *ebpf.Program `ebpf:"gateway_fragment"`
+	GatewayHairpin   *ebpf.Program `ebpf:"gateway_hairpin"`
+	GatewayHost      *ebpf.Program `ebpf:"gateway_host"`
+	GatewayOverflow  *ebpf.Program `ebpf:"gateway_overflow"`
+	GatewayPrivate   *ebpf.Program `ebpf:"gateway_private"`
+	GatewayPublic    *ebpf.Program `ebpf:"gateway_public"`
+	GatewayQuestion  *ebpf.Program `ebpf:"gateway_question"`
+	GatewaySingle    *ebpf.Program `ebpf:"gateway_single"`
+	GatewaySingleIn  *ebpf.Program `ebpf:"gateway_single_in"`
+	GatewaySingleOut *ebpf.Program `ebpf:"gateway_single_out"`
+	GatewayWeb       *ebpf.Program `ebpf:"gateway_web"`
 }
 
 func (p *tcxPrograms) Close() error {
@@ -452,6 +458,8 @@ func (p *tcxPrograms) Close() error {
 		p.GatewayPublic,
 		p.GatewayQuestion,
 		p.GatewaySingle,
+		p.GatewaySingleIn,
+		p.GatewaySingleOut,
 		p.GatewayWeb,
 	)
 }
