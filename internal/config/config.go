@@ -69,7 +69,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 	zones := realm.New(&c.Realm, dns)
 	shared := web.New(&c.Web, uses, interfaces, outside)
 	hosts := realm.NewHosts(&c.Hosts, uses, zones, shared)
-	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside)
+	chains := rules.NewChains(&c.Chains, uses, hosts, dns, outside, interfaces)
 	listed := rules.NewAddresses(&c.Protection.Addresses)
 	pot := honeypot.New(&c.Protection.Honeypot, listed, hosts, dns, chains)
 	jails := jail.New(&c.Jails)

@@ -11,6 +11,9 @@ import (
 // gatewayKeys are what a gateway has to give, and a single machine does not have: names and addresses for hosts inside.
 var gatewayKeys = []string{"realm", "dns", "pool"}
 
+// SingleFlows reports whether a machine with nobody behind it has chains, so that there are sessions of its own flows.
+func (c *Config) SingleFlows() bool { return c.Interfaces.Single() && len(c.Chains) > 0 }
+
 // checkSides wants all that a gateway needs, or nothing of it: a configuration without interfaces inside is that of a single
 // machine, which protects itself.
 func checkSides(faults *schema.Faults, root *yaml.Node) {
@@ -24,7 +27,7 @@ func checkSides(faults *schema.Faults, root *yaml.Node) {
 		gateway = gateway || schema.ValueOf(root, name) != nil
 	}
 	if !gateway {
-		for _, name := range []string{"outbound.addresses", "web.addresses", "hosts", "chains"} {
+		for _, name := range []string{"outbound.addresses", "web.addresses", "hosts"} {
 			value := root
 			for _, part := range strings.Split(name, ".") {
 				if value != nil {

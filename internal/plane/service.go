@@ -49,6 +49,7 @@ func Immutable(old, c *config.Config) map[string]bool {
 			slices.Equal(old.Interfaces.XDP, c.Interfaces.XDP) && slices.Equal(old.Interfaces.TCX, c.Interfaces.TCX),
 		"interfaces.egress": slices.Equal(old.Interfaces.Stack, c.Interfaces.Stack),
 		"capacity":          old.Capacity == c.Capacity,
+		"chains":            old.SingleFlows() == c.SingleFlows(), // without any there are no sessions
 		"outbound.slots":    old.Outbound.Slots == c.Outbound.Slots,
 	}
 }

@@ -79,11 +79,11 @@ var withoutTCX string
 func (p *Plane) tables(w Wants) datapath.Options {
 	c := w.Config
 	capacity := c.Capacity
-	if c.Interfaces.Single() {
+	if c.Interfaces.Single() && !c.SingleFlows() {
 		capacity = model.MinCapacity // there are no sessions
 	}
 	return datapath.Options{
-		Instance: p.instance, Single: c.Interfaces.Single(), WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
+		Instance: p.instance, Single: c.Interfaces.Single(), SingleFlows: c.SingleFlows(), WithoutTCX: withoutTCX != "", Public: c.Interfaces.Public, Private: c.Interfaces.Private, Modes: modes(c),
 		Stack: c.Interfaces.Stack, Capacity: capacity, Reserve: capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
 		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings+w.Room.Bindings), BoundPorts: min(spare(w.Ports+w.Room.Ports), datapath.MaxBoundPorts),
 		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)) + w.Room.Services, Names: spare(w.Names),
@@ -124,14 +124,19 @@ func Reservations(c *config.Config) int {
 func (w Wants) settings() datapath.Settings {
 	c := w.Config
 	webTCP, webUDP := c.Hosts.WebPorts()
+	except, most := c.Outbound.Except, limits(c.Limits)
+	if c.Interfaces.Single() { // its flows keep their addresses, and whoever comes is for the one host that there is
+		except = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0)}
+		most.HostSessions, most.HostRate, most.BindingSessions = 0, 0, c.Capacity
+	}
 	return datapath.Settings{
 		WebTCP: webTCP, WebUDP: webUDP,
 		Filtering: c.Outbound.Filtering, Timeouts: c.Timeouts,
 		Coming: w.Outbound, PortQuarantine: c.Outbound.Quarantine, ForwardIPv6: c.IPv6.Forwards() || c.Interfaces.Single(), NameServer: c.DNS.Public,
 		Refuse: c.Pool.Refuse, ClientSessions: c.Pool.Quotas.ClientSessions,
-		Limits:           limits(c.Limits),
+		Limits:           most,
 		MSS:              c.MSS,
-		Except:           c.Outbound.Except,
+		Except:           except,
 		Own:              c.Hosts.OneToOne(),
 		LooseReversePath: c.Interfaces.ReversePath == settings.ReversePathLoose,
 	}

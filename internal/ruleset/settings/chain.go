@@ -53,6 +53,9 @@ type NameServer interface{ Port() uint16 }
 // Outbound is the addresses that hosts share; they may be those of interfaces.
 type Outbound interface{ Follows() bool }
 
+// Interfaces are the machine's: Alone, there is nobody inside.
+type Interfaces interface{ Alone() bool }
+
 // ChainsDraft is `chains`.
 type ChainsDraft struct {
 	chains   *[]Chain
@@ -60,12 +63,13 @@ type ChainsDraft struct {
 	hosts    Hosts
 	server   NameServer
 	outbound Outbound
+	machine  Interfaces
 	entries  []*chainEntry
 }
 
 // NewChains makes a draft whose values go to chains. uses are what addresses are for.
-func NewChains(chains *[]Chain, uses schema.Uses, hosts Hosts, server NameServer, outbound Outbound) *ChainsDraft {
-	return &ChainsDraft{chains: chains, uses: uses, hosts: hosts, server: server, outbound: outbound}
+func NewChains(chains *[]Chain, uses schema.Uses, hosts Hosts, server NameServer, outbound Outbound, machine Interfaces) *ChainsDraft {
+	return &ChainsDraft{chains: chains, uses: uses, hosts: hosts, server: server, outbound: outbound, machine: machine}
 }
 
 // Keys implements schema.Draft.
@@ -83,6 +87,9 @@ func (d *ChainsDraft) Finish(faults *schema.Faults) {
 			faults.Add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, model.ProtectionName)
 		}
 		for _, m := range c.matches {
+			if d.machine.Alone() {
+				m.finishAlone(faults)
+			}
 			c.chain.Matches = append(c.chain.Matches, m.finish(faults, d.hosts, c.Line))
 		}
 		if len(c.matches) == 0 {
@@ -93,12 +100,17 @@ func (d *ChainsDraft) Finish(faults *schema.Faults) {
 		}
 		for _, f := range c.functions {
 			f.finish()
+			if d.machine.Alone() {
+				f.finishAlone()
+			}
 		}
 		c.chain.Functions = orderFunctions(faults, c.functions, path, c.Line)
 		*d.chains = append(*d.chains, c.chain)
 	}
 	d.checkJumps(faults)
-	d.finishDnat(faults)
+	if !d.machine.Alone() {
+		d.finishDnat(faults)
+	}
 }
 
 // Sets are all places that name a set.
