@@ -163,15 +163,15 @@ func changedLines(before, now string) (changed []string) {
 	return changed
 }
 
-// sshServer runs OpenSSH's, whose log has lines as syslog writes them.
-func (r *realm) sshServer(at netns.Node, log string) {
+// sshServer runs OpenSSH's, whose log has lines as syslog writes them; more are lines of its configuration.
+func (r *realm) sshServer(at netns.Node, log string, more ...string) {
 	r.t.Helper()
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { //nolint:gosec // as its unit makes it
 		r.t.Fatal(err)
 	}
 	key, configuration := filepath.Join(r.directory, "host_key"), filepath.Join(r.directory, "sshd_config")
 	r.runIn(at, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
-	text := fmt.Sprintf("ListenAddress %s:22\nHostKey %s\nUsePAM no\nPidFile none\n", at.IP, key)
+	text := fmt.Sprintf("ListenAddress %s:22\nHostKey %s\nUsePAM no\nPidFile none\n%s\n", at.IP, key, strings.Join(more, "\n"))
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
