@@ -3,6 +3,8 @@ package api
 import (
 	"fmt"
 	"slices"
+
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // nearlyFull is the part of a table from which it is told to be.
@@ -34,9 +36,6 @@ func (s *Status) Sentence() string {
 	default:
 		return fmt.Sprintf("%d things are wrong. The first: %s", n, slices.Min(s.Warnings))
 	}
-	if s.Single() {
-		return fmt.Sprintf("All is well: %s.", counted(uint64(s.Bans), "ban"))
-	}
 	standing := fmt.Sprintf("%s and %s", counted(s.Sessions.Used, "session"), counted(s.Half.Used, "open offer"))
 	for _, table := range []struct {
 		name string
@@ -46,10 +45,21 @@ func (s *Status) Sentence() string {
 			return fmt.Sprintf("Nearly full: %d of %d %s; see capacity in the configuration.", table.Used, table.Capacity, table.name)
 		}
 	}
+	switch bans := counted(uint64(s.Bans), "ban"); {
+	case s.Single() && s.Flows():
+		return fmt.Sprintf("All is well: %s, %s.", counted(s.Sessions.Used, "session"), bans)
+	case s.Single():
+		return fmt.Sprintf("All is well: %s.", bans)
+	}
 	return fmt.Sprintf("All is well: %s, %s lent so far, nothing is full.", standing, counted(s.Lent, "name"))
 }
 
-// Single reports whether the machine has nobody behind it: it has neither sessions nor names.
+// Flows reports whether there can be sessions: a single machine has some with chains, and else tables of the least size.
+func (s *Status) Flows() bool {
+	return !s.Single() || s.Sessions.Used > 0 || s.Sessions.Capacity > model.MinCapacity
+}
+
+// Single reports whether the machine has nobody behind it: it has no names.
 func (s *Status) Single() bool {
 	return len(s.Interfaces) > 0 && !slices.ContainsFunc(s.Interfaces, func(i Interface) bool { return i.Side == "private" })
 }

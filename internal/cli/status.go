@@ -42,6 +42,9 @@ docs/reference/counters.md explains the reasons.`,
 		parts := []string{statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusWeb(s), statusReasons(s)}
 		if s.Single() { // the rest is of hosts inside
 			parts = []string{parts[0], parts[1], statusInterfaces(s), statusReasons(s)}
+			if s.Flows() {
+				parts = slices.Insert(parts, 2, statusTables(s))
+			}
 		}
 		_, err = io.WriteString(a.stdout, strings.Join(parts, ""))
 		return written(err)
@@ -100,6 +103,9 @@ func statusTables(s client.Status) string {
 	}
 	if s.Registered != nil {
 		rows = append(rows, table{"registered hosts", *s.Registered})
+	}
+	if s.Single() {
+		rows = rows[:1]
 	}
 	for _, row := range rows {
 		capacity, full := "no limit", ""

@@ -26,6 +26,7 @@ type screen struct {
 	Title  string
 	Key    string // after g, on the keyboard
 	Inside bool   // it is about hosts inside, of which a single machine has none
+	Flows  bool   // it is about sessions, of which it has none without chains
 	// Figures are what it shows where there is no script; nil: its template needs none.
 	Figures func(get) (any, error)
 }
@@ -57,7 +58,7 @@ func (h head) Single() bool { return h.Status != nil && h.Status.Single() }
 
 // Shown are the screens of the menu.
 func (h head) Shown() []screen {
-	return slices.DeleteFunc(slices.Clone(h.Menu), func(s screen) bool { return s.Inside && h.Single() })
+	return slices.DeleteFunc(slices.Clone(h.Menu), func(s screen) bool { return h.Single() && (s.Inside || s.Flows && !h.Status.Flows()) })
 }
 
 // Well reports that nothing is wrong.

@@ -83,6 +83,9 @@ func testSingleMachineWithChains(t *testing.T, mode string) {
 	if status := d.status(); !status.Adopted || status.Sessions.Used == 0 {
 		t.Errorf("adopted %v, %d sessions", status.Adopted, status.Sessions.Used)
 	}
+	if out, err := d.tell("status"); err != nil || !strings.Contains(out, "sessions") || strings.Contains(out, "mappings") {
+		t.Errorf("%v: %s", err, out)
+	}
 	shell.answers("after another start")
 	enters("beside the first shell", admin, false)
 	d.write(head + ssh + web + rest + leave)
