@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 
 	access "github.com/realmgate/realmgate/internal/access/settings"
 	events "github.com/realmgate/realmgate/internal/events/settings"
@@ -59,6 +60,24 @@ func (p Protection) Given() bool {
 	return len(p.Allowlist)+len(p.Blocklist)+len(p.Geofences) > 0 || !p.Honeypot.Ports.Empty()
 }
 
+// WebPorts are the ports of TCP and of UDP at which web names are, in order, each once.
+func (c *Config) WebPorts() (tcp, udp []uint16) {
+	ports := c.Hosts.WebPorts()
+	for _, e := range c.Dynamic {
+		ports = append(ports, e.WebPorts()...)
+	}
+	for _, p := range ports {
+		if p.Protocol == model.TCP {
+			tcp = append(tcp, p.Port)
+		} else {
+			udp = append(udp, p.Port)
+		}
+	}
+	slices.Sort(tcp)
+	slices.Sort(udp)
+	return slices.Compact(tcp), slices.Compact(udp)
+}
+
 // drafts are the sections in the order in which the reference has them, each with those of which it asks something. They
 // put their defaults into the configuration at once, and the rest as they are read.
 func (c *Config) drafts(known []rules.Set) []schema.Draft {
@@ -84,7 +103,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		plane.NewTables(&c.Tables),
 		ban.New(&c.IgnoreIP, &c.Bans, jails, pot),
 		hosts,
-		dynamic.New(&c.Dynamic, zones, dns),
+		dynamic.New(&c.Dynamic, zones, dns, shared),
 		rules.NewSets(&c.Sets, known, listed, chains),
 		jails,
 		lists.New(&c.Lists, listed),

@@ -79,7 +79,11 @@ func renderDynamic(line writeLine, entries []dynamic.Entry) {
 			if s.Label != "" {
 				label = fmt.Sprintf("name: %q, ", s.Label)
 			}
-			line("      {%sports: %s},", label, list(model.PortTexts(s.Ports)))
+			web := ""
+			if e.Source != dynamic.Listed {
+				web = fmt.Sprintf(", web: %t", s.Web)
+			}
+			line("      {%sports: %s%s},", label, list(model.PortTexts(s.Ports)), web)
 		}
 		line("    ]")
 	}

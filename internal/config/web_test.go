@@ -29,12 +29,37 @@ func TestWebNames(t *testing.T) {
 	if want := []string{"a.foo.example.", "b.foo.example.", "c.foo.example."}; !slices.Equal(web, want) {
 		t.Errorf("%v, want %v", web, want)
 	}
-	if tcp, udp := c.Hosts.WebPorts(); !slices.Equal(tcp, []uint16{80, 443, 8443}) || udp != nil {
+	if tcp, udp := c.WebPorts(); !slices.Equal(tcp, []uint16{80, 443, 8443}) || udp != nil {
 		t.Errorf("ports %v and %v", tcp, udp)
 	}
 	c.Hosts = nil
-	if tcp, udp := c.Hosts.WebPorts(); tcp != nil || udp != nil {
+	if tcp, udp := c.WebPorts(); tcp != nil || udp != nil {
 		t.Errorf("nobody has ports %v and %v", tcp, udp)
+	}
+}
+
+// Names of hosts that register themselves are web names alike, and their ports are the web's.
+func TestWebNamesOfRegisteredHosts(t *testing.T) {
+	c, err := load("testdata/dynamic-web.good.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var web []string
+	for _, e := range c.Dynamic {
+		for _, s := range e.Services {
+			if s.Web {
+				web = append(web, s.Label+"."+e.Zone.String())
+			}
+		}
+	}
+	if want := []string{".home.example.", "other.home.example.", "admin.home.example."}; !slices.Equal(web, want) {
+		t.Errorf("%v, want %v", web, want)
+	}
+	if tcp, udp := c.WebPorts(); !slices.Equal(tcp, []uint16{80, 443, 8443}) || udp != nil {
+		t.Errorf("ports %v and %v", tcp, udp)
+	}
+	if e := c.Dynamic[0]; e.Ways() != 7 || e.LentWays() != 3 || len(e.Lent()) != 2 {
+		t.Errorf("%d ways, %d of them and %d services by the pool", e.Ways(), e.LentWays(), len(e.Lent()))
 	}
 }
 
@@ -54,7 +79,7 @@ hosts:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, udp := c.Hosts.WebPorts(); c.Hosts[0].Web != want || slices.Equal(udp, []uint16{443}) != want {
+		if _, udp := c.WebPorts(); c.Hosts[0].Web != want || slices.Equal(udp, []uint16{443}) != want {
 			t.Errorf("%q: %v, %v", section, c.Hosts[0].Web, udp)
 		}
 	}

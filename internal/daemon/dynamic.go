@@ -9,7 +9,8 @@ import (
 
 func (g hostServices) newDynamic() *dynamic.Service {
 	return dynamic.New(dynamic.Options{
-		Plane: func() dynamic.Plane { return g.data }, Pool: func() dynamic.Pool { return g.pool }, Events: &g.events, Now: time.Now, Log: g.log,
+		Plane: func() dynamic.Plane { return g.data }, Pool: func() dynamic.Pool { return g.pool },
+		Reconsider: func() { g.web.Reconsider(g.view.Load().realm) }, Events: &g.events, Now: time.Now, Log: g.log,
 	})
 }
 
@@ -22,7 +23,11 @@ func (g hostServices) guests(d *draft) dynamic.Configured {
 }
 
 // openDynamic has hosts be there again that have registered themselves, before anything asks who is there.
+// What an earlier daemon led to hosts by web addresses is forgotten before others may have theirs.
 func (g hostServices) openDynamic(d *draft) (change, error) {
+	if err := g.data.ForgetAllWeb(); err != nil {
+		return change{}, err
+	}
 	return g.dynamic.Open(g.store, g.guests(d))
 }
 

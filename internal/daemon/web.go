@@ -32,18 +32,5 @@ func (g nameServices) prepareWeb(d *draft) (change, error) {
 	if !d.wanted.read {
 		return change{}, nil
 	}
-	return change{Commit: g.data.WebHeartbeat, Settle: func() {
-		g.web.Reconsider(func(t web.Target, flow model.Tuple) bool {
-			return d.realm.Leads(t.Number, flow.Protocol, flow.Destination.Port(), t.To)
-		})
-		ended, err := g.data.EndSessions(func(s datapath.Session) bool {
-			return s.Origin == "web" && !d.realm.Leads(s.Name, s.Protocol, s.External.Port(), s.Private)
-		})
-		if err != nil {
-			g.log.Error("sessions of names that lead elsewhere not ended", "hint", "end them by realmgate sessions", "error", err)
-		}
-		if ended > 0 {
-			g.log.Info("sessions of names that lead elsewhere ended", "sessions", ended)
-		}
-	}}, nil
+	return change{Commit: g.data.WebHeartbeat, Settle: func() { g.web.End(d.realm) }}, nil
 }

@@ -39,17 +39,18 @@ const mostRoom = 1 << 24
 func RoomFor(c *config.Config) (r Room) {
 	apart := map[uint32]bool{} // ports: an address of the pool has each of them once
 	for _, e := range c.Dynamic {
-		for _, s := range e.Services {
+		lent := e.Lent()
+		for _, s := range lent {
 			for _, p := range s.Ports {
 				apart[p.Key()] = true
 			}
 		}
-		n := e.Most() * e.Ports()
+		n := e.Most() * e.Ways()
 		r.Services = min(r.Services+n, mostRoom)
 		// Of as many as there may be, those are bound that have an address.
 		bound := min(e.Most(), len(c.Pool.Addresses))
-		r.Bindings = roomBeside(r.Bindings+bound*len(e.Services), 0, datapath.MaxBindings)
-		r.Ports += bound * e.Ports()
+		r.Bindings = roomBeside(r.Bindings+bound*len(lent), 0, datapath.MaxBindings)
+		r.Ports += bound * e.LentWays()
 	}
 	r.Ports = roomBeside(min(r.Ports, len(c.Pool.Addresses)*len(apart)), 0, datapath.MaxBoundPorts)
 	return r
@@ -123,7 +124,7 @@ func Reservations(c *config.Config) int {
 // settings are those of a generation.
 func (w Wants) settings() datapath.Settings {
 	c := w.Config
-	webTCP, webUDP := c.Hosts.WebPorts()
+	webTCP, webUDP := c.WebPorts()
 	except, most := c.Outbound.Except, limits(c.Limits)
 	if c.Interfaces.Single() { // its flows keep their addresses, and whoever comes is for the one host that there is
 		except = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0)}

@@ -16,7 +16,7 @@ type Registered struct {
 	mutex     sync.RWMutex // guards what follows
 	entries   map[model.Name]Entry
 	addresses map[netip.Addr]*Host
-	services  int
+	lendable  int                // of their services
 	zones     map[model.Name]int // with hosts, and how many
 }
 
@@ -60,7 +60,7 @@ func (g *Registered) Put(zone model.Name, spec HostSpec) (*Host, error) {
 	for _, e := range entries {
 		g.entries[e.Name] = e
 	}
-	g.services += len(h.Services)
+	g.lendable += countLendable(h)
 	g.addresses[h.Address] = h
 	g.zones[zone]++
 	return h, nil
@@ -80,7 +80,7 @@ func (g *Registered) Remove(zone, name model.Name) *Host {
 			delete(g.entries, other)
 		}
 	}
-	g.services -= len(e.Host.Services)
+	g.lendable -= countLendable(e.Host)
 	delete(g.addresses, e.Host.Address)
 	if g.zones[zone]--; g.zones[zone] == 0 {
 		delete(g.zones, zone)
@@ -88,18 +88,28 @@ func (g *Registered) Remove(zone, name model.Name) *Host {
 	return e.Host
 }
 
-// Len counts the hosts, and Services what they open.
+// countLendable is how many services of a host the pool is to have a place for.
+func countLendable(h *Host) (n int) {
+	for _, s := range h.Services {
+		if !s.Web {
+			n++
+		}
+	}
+	return n
+}
+
+// Len counts the hosts.
 func (g *Registered) Len() int {
 	g.mutex.RLock()
 	defer g.mutex.RUnlock()
 	return len(g.addresses)
 }
 
-// Services counts what the hosts open.
-func (g *Registered) Services() int {
+// Lendable counts the services that the pool is to have a place for: all but those of web names.
+func (g *Registered) Lendable() int {
 	g.mutex.RLock()
 	defer g.mutex.RUnlock()
-	return g.services
+	return g.lendable
 }
 
 // Hosts are all of now, in no order.

@@ -49,7 +49,7 @@ func TestRegistered(t *testing.T) {
 	if got := look(); !slices.Equal(got, want) || static.Above("foo.example.") {
 		t.Errorf("%q", got)
 	}
-	if h, ok := r.ByAddress(netip.MustParseAddr("10.0.9.7")); !ok || h.Name != "laptop.foo.example." || g.Len() != 1 || g.Services() != 2 || len(g.Hosts()) != 1 {
+	if h, ok := r.ByAddress(netip.MustParseAddr("10.0.9.7")); !ok || h.Name != "laptop.foo.example." || g.Len() != 1 || g.Lendable() != 2 || len(g.Hosts()) != 1 {
 		t.Errorf("%v, %d hosts", h, g.Len())
 	}
 	if s, ok := g.Service("www.laptop.foo.example."); !ok || !slices.Equal(s.Zones, []model.Name{"foo.example."}) {
@@ -64,7 +64,7 @@ func TestRegistered(t *testing.T) {
 	if h := g.Remove("foo.example.", "laptop.foo.example."); h == nil || len(h.Services) != 2 {
 		t.Errorf("%v", h)
 	}
-	if got := look(); !slices.Equal(got, only) || g.Len()+g.Services() > 0 {
+	if got := look(); !slices.Equal(got, only) || g.Len()+g.Lendable() > 0 {
 		t.Errorf("%q, %d hosts are left", got, g.Len())
 	}
 }

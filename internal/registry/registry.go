@@ -188,6 +188,11 @@ func (r *Registry) Lendable() []*Service {
 	return slices.DeleteFunc(r.Services(), func(s *Service) bool { return s.Web })
 }
 
+// WebServices are those of the host's that are of web names.
+func (h *Host) WebServices() []*Service {
+	return slices.DeleteFunc(slices.Clone(h.Services), func(s *Service) bool { return !s.Web })
+}
+
 // WebServices are those of web names.
 func (r *Registry) WebServices() []*Service {
 	return slices.DeleteFunc(r.Services(), func(s *Service) bool { return !s.Web })

@@ -20,6 +20,7 @@ type Plane interface {
 	WebEvents() (*datapath.Events[datapath.WebEvent], error)
 	WebHeartbeat() error
 	ForgetAllWeb() error
+	EndSessions(match func(datapath.Session) bool) (int, error)
 }
 
 // Options are what a Service needs.

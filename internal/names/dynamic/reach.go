@@ -77,6 +77,9 @@ func (s *Service) leave(c *changes) {
 	for _, h := range c.gone {
 		s.table.realm.Remove(h.entry.Zone, h.Name)
 	}
+	if s.running && len(c.gone) > 0 {
+		s.Reconsider()
+	}
 	s.close(c.gone)
 	if s.running {
 		s.forget(c.gone)
@@ -126,10 +129,10 @@ func (h *Host) spec() registry.HostSpec {
 	spec := registry.HostSpec{Name: h.Name, Address: h.Address, Identity: h.identity()}
 	for _, s := range h.entry.Services {
 		if s.Label == "" {
-			spec.Open = s.Ports
+			spec.Open, spec.Web = s.Ports, s.Web
 			continue
 		}
-		spec.Services = append(spec.Services, registry.ServiceSpec{Names: []model.Name{serviceName(s, h.Name)}, Ports: s.Ports})
+		spec.Services = append(spec.Services, registry.ServiceSpec{Names: []model.Name{serviceName(s, h.Name)}, Ports: s.Ports, Web: s.Web})
 	}
 	return spec
 }

@@ -52,11 +52,13 @@ type Events interface{ Emit(event.Event) }
 
 // Options are what a Service needs.
 type Options struct {
-	Plane  func() Plane
-	Pool   func() Pool // is asked when the start has succeeded
-	Events Events
-	Now    func() time.Time
-	Log    *slog.Logger
+	Plane func() Plane
+	Pool  func() Pool // is asked when the start has succeeded
+	// Reconsider has connections to web addresses begin anew that had been led to hosts which the realm has no more.
+	Reconsider func()
+	Events     Events
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Configured is what a configuration says.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -39,6 +40,7 @@ type house struct {
 	refuses model.Name                // that Put does not take
 	lent    map[model.Name]netip.Addr // what the pool leads to
 	with    []netip.Addr              // hosts that sessions are with
+	led     []netip.Addr              // hosts that connections to web addresses are led to, but not with yet
 	late    []string                  // what was opened while something led there
 }
 
@@ -51,7 +53,7 @@ func newHouse(t *testing.T, entries ...settings.Entry) *house {
 // starts is the start of a daemon.
 func (h *house) starts() {
 	h.t.Helper()
-	h.specs = map[model.Name]registry.HostSpec{}
+	h.specs, h.led = map[model.Name]registry.HostSpec{}, nil // what the daemon before had led is forgotten
 	h.hosts, h.open, h.told, h.refuses = map[model.Name]netip.Addr{}, map[datapath.Service]bool{}, nil, ""
 	kept, err := store.Open(filepath.Join(h.folder, "store"))
 	if err != nil {
@@ -59,7 +61,8 @@ func (h *house) starts() {
 	}
 	h.t.Cleanup(func() { _ = kept.Close() })
 	h.Service = New(Options{
-		Plane: func() Plane { return h }, Pool: func() Pool { return h }, Events: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Plane: func() Plane { return h }, Pool: func() Pool { return h }, Reconsider: h.reconsider,
+		Events: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	opened, err := h.Open(kept, h.configured())
 	if err != nil {
@@ -156,6 +159,14 @@ func (h *house) visit(name model.Name) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.with, h.lent = append(h.with, h.hosts[name]), map[model.Name]netip.Addr{name: h.hosts[name]}
+	h.led = append(h.led, h.hosts[name])
+}
+
+// reconsider has connections to web addresses lead to hosts of now. What leads to another in the end is a session with it.
+func (h *house) reconsider() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.led = slices.DeleteFunc(h.led, func(a netip.Addr) bool { return !slices.Contains(slices.Collect(maps.Values(h.hosts)), a) })
 }
 
 // leads reports whether something that was opened before leads to an address.
@@ -165,7 +176,7 @@ func (h *house) leads(a netip.Addr) bool {
 			return true
 		}
 	}
-	return slices.Contains(h.with, a)
+	return slices.Contains(h.with, a) || slices.Contains(h.led, a)
 }
 
 // visited reports whether it does still.

@@ -169,7 +169,7 @@ func (l Lendable) CountRegistered() int {
 	if l.registered == nil {
 		return 0
 	}
-	return l.registered.Services()
+	return l.registered.Lendable()
 }
 
 func lendable(s *registry.Service) pool.Service {

@@ -186,7 +186,11 @@ func WebDoubts(c *config.Config) (list []string) {
 
 // WebServices lists the services of web names that a filter lets through.
 func (d *Realm) WebServices(filter api.Filter) (list []api.Name) {
-	for _, s := range d.Registry.WebServices() {
+	services := d.Registry.WebServices()
+	for _, h := range d.registered.hosts() {
+		services = append(services, h.WebServices()...)
+	}
+	for _, s := range services {
 		row := api.Name{Service: s.Name.String(), Host: s.Owner.String(), Address: d.WebAddress(s.Owner), Ports: s.Ports}
 		if filter.MatchName(row) {
 			list = append(list, row)

@@ -58,7 +58,7 @@ func (s Addresses) Kept() (list []datapath.Service) {
 			list = append(list, portsOf(a, service.Ports)...)
 		}
 		for _, e := range s.Config.Dynamic {
-			for _, service := range e.Services {
+			for _, service := range e.Lent() {
 				list = append(list, portsOf(a, service.Ports)...)
 			}
 		}
@@ -142,7 +142,7 @@ func (s Addresses) Check() error {
 		}
 	}
 	for _, e := range s.Config.Dynamic {
-		for _, service := range e.Services {
+		for _, service := range e.Lent() {
 			if why := s.whyNever(service.Ports, addresses); why != "" {
 				return fmt.Errorf("dynamic: hosts of %s open %s, and the pool has no address for that: %s, or give the pool an address that is not outbound",
 					e.Zone, strings.Join(model.PortTexts(service.Ports), ", "), why)

@@ -39,7 +39,7 @@ func (s Addresses) webPorts(a netip.Addr) []datapath.Service {
 }
 
 func (s Addresses) portsAt(a netip.Addr) (list []datapath.Service) {
-	tcp, udp := s.Config.Hosts.WebPorts()
+	tcp, udp := s.Config.WebPorts()
 	for _, port := range tcp {
 		list = append(list, datapath.Service{Host: a, Protocol: model.TCP, Port: port})
 	}

@@ -38,12 +38,13 @@ type Draft struct {
 	addresses  schema.Externals
 	followed   []schema.At[string]
 	line       int
+	names      names
 }
 
 // New makes a draft whose values go to web, and which says in uses what addresses are for.
 func New(web *Web, uses schema.Uses, interfaces Interfaces, outbound Outbound) *Draft {
 	*web = Web{TTL: 5 * time.Minute, Hello: 3 * time.Second}
-	return &Draft{web: web, uses: uses, interfaces: interfaces, outbound: outbound}
+	return &Draft{web: web, uses: uses, interfaces: interfaces, outbound: outbound, names: names{ports: map[uint32]bool{}}}
 }
 
 // Keys implements schema.Draft.
@@ -91,9 +92,3 @@ func (d *Draft) Finish(faults *schema.Faults) {
 func (*Web) WhyApart(a netip.Addr, key string) string {
 	return fmt.Sprintf("%s: %s is of %s, too: list it under outbound.addresses as well, so that the web has no more than its ports", schema.WebAddresses, a, key)
 }
-
-// Given reports whether the file has the section, be its addresses right or wrong.
-func (d *Draft) Given() bool { return d.line > 0 }
-
-// QUIC reports whether web names are read from UDP, too.
-func (d *Draft) QUIC() bool { return d.web.QUIC }

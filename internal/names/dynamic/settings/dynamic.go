@@ -53,27 +53,34 @@ func (e Entry) Most() int {
 	return MostHosts
 }
 
-// Ports are how many ways there are into a host of it.
-func (e Entry) Ports() (n int) {
+// Ways are how many there are into a host of it.
+func (e Entry) Ways() (n int) {
 	for _, s := range e.Services {
 		n += len(s.Ports)
 	}
 	return n
 }
 
+// LentWays are those of them by pool addresses.
+func (e Entry) LentWays() int { return e.Ways() - len(e.WebPorts()) }
+
+// Lent are those of its services that are at pool addresses.
+func (e Entry) Lent() []Service {
+	return slices.DeleteFunc(slices.Clone(e.Services), func(s Service) bool { return s.Web })
+}
+
+// WebPorts are those that web names of it open.
+func (e Entry) WebPorts() (list []model.Port) {
+	for _, s := range e.Services {
+		if s.Web {
+			list = append(list, s.Ports...)
+		}
+	}
+	return list
+}
+
 // Path is where its file is, seen from a configuration file's folder.
 func (e Entry) Path(configuration string) string { return schema.Beside(configuration, e.File) }
-
-// Service is what a name of each host opens.
-type Service struct {
-	Label string // before the host's name; "": it is the host's own
-	Ports []model.Port
-}
-
-// Same reports that two open the same by the same name.
-func (s Service) Same(other Service) bool {
-	return s.Label == other.Label && slices.Equal(s.Ports, other.Ports)
-}
 
 type entry struct {
 	schema.Begun
@@ -84,12 +91,6 @@ type entry struct {
 	update                         int // line
 	prefixes                       []schema.At[netip.Prefix]
 	services                       []*service
-}
-
-type service struct {
-	schema.Begun
-	label schema.At[string]
-	ports []schema.At[[]model.Port]
 }
 
 func (e *entry) keys() []schema.Key {
@@ -104,28 +105,6 @@ func (e *entry) keys() []schema.Key {
 	}
 }
 
-func (s *service) keys() []schema.Key {
-	return []schema.Key{
-		schema.OneAt("name", &s.label.Value, &s.label.Line, label()).Otherwise("the host's own name"),
-		schema.Many("ports", &s.ports, schema.OpenPorts(false), 1).Must(),
-	}
-}
-
-// label is the first label of a name.
-func label() schema.Kind[string] {
-	k := schema.Label()
-	k.Want = "one label of a name, as www"
-	parse := k.Parse
-	k.Parse = func(text string) (string, error) {
-		text, err := parse(text)
-		if err == nil {
-			_, err = model.ParseName(text)
-		}
-		return text, err
-	}
-	return k
-}
-
 // Zones are those of the realm.
 type Zones interface {
 	// HasZone reports whether a zone is there, and whether other servers hold it, too.
@@ -135,17 +114,24 @@ type Zones interface {
 // Keys are those of the name server.
 type Keys interface{ HasKey(name model.Name) bool }
 
+// Web is what `web` says.
+type Web interface {
+	// IsName reports whether names that open ports are web names: as is said of them, or by the ports alone.
+	IsName(faults *schema.Faults, said schema.At[bool], ports []schema.At[model.Port], path string) bool
+}
+
 // Draft is `dynamic`.
 type Draft struct {
 	target  *[]Entry
 	zones   Zones
 	known   Keys
+	web     Web
 	entries []*entry
 }
 
 // New makes a draft whose values go to target.
-func New(target *[]Entry, zones Zones, keys Keys) *Draft {
-	return &Draft{target: target, zones: zones, known: keys}
+func New(target *[]Entry, zones Zones, keys Keys, web Web) *Draft {
+	return &Draft{target: target, zones: zones, known: keys, web: web}
 }
 
 // Keys implements schema.Draft.
@@ -159,7 +145,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 	updaters, files := map[updater]int{}, schema.Once[string]{}
 	for i, e := range d.entries {
 		path := fmt.Sprintf("dynamic[%d]", i)
-		e.finish(faults, path)
+		e.finish(faults, path, d.web)
 		d.checkZone(faults, e, path)
 		if by := (updater{e.entry.Zone, e.entry.Key}); e.keyLine > 0 {
 			if !d.known.HasKey(e.entry.Key) {
@@ -190,7 +176,7 @@ func (d *Draft) checkZone(faults *schema.Faults, e *entry, path string) {
 }
 
 // finish completes the entry.
-func (e *entry) finish(faults *schema.Faults, path string) {
+func (e *entry) finish(faults *schema.Faults, path string, web Web) {
 	given := 0
 	for source, of := range []struct {
 		line int
@@ -210,31 +196,5 @@ func (e *entry) finish(faults *schema.Faults, path string) {
 	for _, p := range e.prefixes {
 		e.entry.Prefixes = append(e.entry.Prefixes, p.Value)
 	}
-	seen, names := map[uint32]model.Port{}, schema.Once[string]{}
-	n := 0
-	for j, s := range e.services {
-		at := fmt.Sprintf("%s.services[%d]", path, j)
-		if s.Line > 0 {
-			names.Take(faults, at+".name", s.label.Value, max(s.label.Line, s.Line))
-		}
-		made := Service{Label: s.label.Value}
-		for _, ports := range s.ports {
-			for _, p := range ports.Value {
-				if before, taken := seen[p.Key()]; taken && before != p {
-					faults.Add(ports.Line, "%s.ports: %s is %s already: a port outside leads to one of the host", at, p, before)
-				}
-				seen[p.Key()] = p
-				if slices.Contains(made.Ports, p) {
-					faults.Add(ports.Line, "%s.ports: %s is already listed", at, p)
-					continue
-				}
-				made.Ports = append(made.Ports, p)
-			}
-			if n += len(ports.Value); n > mostPorts {
-				faults.Add(ports.Line, "%s.ports: up to here a host opens %d ports, at most %d are allowed", at, n, mostPorts)
-				return
-			}
-		}
-		e.entry.Services = append(e.entry.Services, made)
-	}
+	e.finishServices(faults, path, web)
 }

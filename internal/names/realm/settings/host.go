@@ -129,27 +129,25 @@ func (s *serviceEntry) check(faults *schema.Faults, path string) {
 }
 
 // finish completes the host that is element i of the list.
-func (h *hostEntry) finish(faults *schema.Faults, i int, web *webNames) Host {
+func (h *hostEntry) finish(faults *schema.Faults, i int, web Web) Host {
 	path := fmt.Sprintf("hosts[%d]", i)
 	var lists [][]schema.At[model.Port]
 	var paths []string
 	note := func(isWeb bool, ports []schema.At[model.Port], path string) {
-		if isWeb {
-			web.count(faults, ports, path)
-			return
+		if !isWeb {
+			lists, paths = append(lists, ports), append(paths, path)
 		}
-		lists, paths = append(lists, ports), append(paths, path)
 	}
-	h.host.Open, h.host.Web = schema.Values(h.open.ports), web.ofName(h.open.ports)
+	h.host.Open, h.host.Web = schema.Values(h.open.ports), web.IsName(faults, schema.At[bool]{}, h.open.ports, path+".open")
 	note(h.host.Web, h.open.ports, path+".open")
-	h.host.Redirect = web.redirects(faults, h.redirect, h.host.Web, h.open.ports, path)
+	h.host.Redirect = redirects(faults, h.redirect, h.host.Web, h.open.ports, path)
 	for j, s := range h.services {
 		path := fmt.Sprintf("%s.services[%d]", path, j)
 		s.check(faults, path)
-		isWeb := web.ofService(faults, s, path)
+		isWeb := web.IsName(faults, s.web, s.opened(), path)
 		note(isWeb, s.opened(), path)
 		h.host.Services = append(h.host.Services, Service{Names: schema.Values(s.names()), Ports: schema.Values(s.opened()), Web: isWeb, NoWeb: s.web.Line > 0 && !s.web.Value,
-			Redirect: web.redirects(faults, s.redirect, isWeb, s.opened(), path), HTTPS: s.finishHTTPS(faults, path)})
+			Redirect: redirects(faults, s.redirect, isWeb, s.opened(), path), HTTPS: s.finishHTTPS(faults, path)})
 	}
 	checkJoined(faults, lists, paths)
 	return h.host

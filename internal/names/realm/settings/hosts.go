@@ -107,9 +107,8 @@ func (d *HostsDraft) EachPort(protocol model.Protocol, each func(used model.Port
 // Finish implements schema.Draft.
 func (d *HostsDraft) Finish(faults *schema.Faults) {
 	d.checkNames(faults)
-	web := webNames{web: d.web, ports: map[uint32]bool{}}
 	for i, h := range d.entries {
-		*d.hosts = append(*d.hosts, h.finish(faults, i, &web))
+		*d.hosts = append(*d.hosts, h.finish(faults, i, d.web))
 	}
 }
 
