@@ -10,7 +10,7 @@ import (
 func (g hostServices) newDynamic() *dynamic.Service {
 	return dynamic.New(dynamic.Options{
 		Plane: func() dynamic.Plane { return g.data }, Pool: func() dynamic.Pool { return g.pool },
-		Reconsider: func() { g.web.Reconsider(g.view.Load().realm) }, Events: &g.events, Now: time.Now, Log: g.log,
+		Reconsider: func() { g.web.Reconsider(g.view.Load().realm) }, Changed: g.webHosts.Visited, Events: &g.events, Now: time.Now, Log: g.log,
 	})
 }
 

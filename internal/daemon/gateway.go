@@ -104,12 +104,13 @@ func newDaemon(o Options) *Daemon {
 	g.lists, g.jails, g.honeypot = guardServices{g}.newLists(), guardServices{g}.newJails(), guardServices{g}.newHoneypot()
 	g.backends, g.captures = balance.New(o.Logger), kernelServices{g}.newCaptures()
 	g.asked, g.reload, g.handover = kernelServices{g}.newAsked(), g.newReload(), kernelServices{g}.newHandover()
+	g.beside = realm.NewRegistered()
 	g.chains, g.web, g.webHosts = kernelServices{g}.newChains(), nameServices{g}.newWeb(), nameServices{g}.newWebHosts()
 	g.natlog, g.flows = machineServices{g}.newNATLog(), kernelServices{g}.newFlows()
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream
 	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()
-	g.dynamic, g.beside = hostServices{g}.newDynamic(), realm.NewRegistered()
+	g.dynamic = hostServices{g}.newDynamic()
 	g.services = g.newServices()
 	return g
 }

@@ -205,3 +205,37 @@ func TestWebNamesOfUpdates(t *testing.T) {
 	updates(false, "update add tv.foo.example. 60 A "+second.String())
 	r.soonSays("tv.foo.example.", "the configuration's")
 }
+
+// A host with a lease that can less than a configured one is asked before clients want it: none loses a connection, and both are
+// listed with what they can. When the lease has ended the host is listed no more.
+func TestWeakWebHostOfLease(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 2, RemoteClients: 1})
+	file := r.dnsmasq()
+	d := r.start(with(r.configuration(), webGuests("dnsmasq: "+file), "web: {addresses: ["+webAddress.String()+"]}"))
+	webServer(t, r.Hosts()[0], 8080, hostName(0))
+	if err := r.Hosts()[1].SetSysctl("net/ipv4/tcp_timestamps", "0"); err != nil {
+		t.Fatal(err)
+	}
+	const name = "laptop.foo.example."
+	laptop := r.lease(r.Hosts()[1], "laptop", "the laptop")
+	secureServer(t, laptop.Node, laptop.IP, name, "the laptop")
+	listed := func() (rows map[string]api.WebHost) {
+		rows = map[string]api.WebHost{}
+		for _, h := range list[[]api.WebHost](d, "web") {
+			rows[h.Host] = h
+		}
+		return rows
+	}
+	eventually(t, 2*soon, "the laptop is asked", func() bool { return !listed()[name].Asked.IsZero() })
+	for range 3 {
+		if text, err := fetchByName(r.RemoteClients[0], name); err != nil || !strings.Contains(text, "the laptop") {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	if n := d.counted("drop_host_options"); n > 0 {
+		t.Errorf("%d packets of it were dropped for its options", n)
+	}
+	laptop.release()
+	eventually(t, 2*soon, "the laptop is not listed", func() bool { _, is := listed()[name]; return !is })
+}

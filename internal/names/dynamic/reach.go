@@ -27,6 +27,9 @@ func (s *Service) apply(c *changes) {
 	}
 	s.keep(c)
 	s.count()
+	if len(c.gone)+len(c.come) > 0 {
+		s.Changed()
+	}
 	if !s.running {
 		return
 	}

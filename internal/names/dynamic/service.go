@@ -56,9 +56,11 @@ type Options struct {
 	Pool  func() Pool // is asked when the start has succeeded
 	// Reconsider has connections to web addresses begin anew that had been led to hosts which the realm has no more.
 	Reconsider func()
-	Events     Events
-	Now        func() time.Time
-	Log        *slog.Logger
+	// Changed hears that hosts have come or gone. Nothing waits for it.
+	Changed func()
+	Events  Events
+	Now     func() time.Time
+	Log     *slog.Logger
 }
 
 // Configured is what a configuration says.

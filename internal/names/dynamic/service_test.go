@@ -61,7 +61,7 @@ func (h *house) starts() {
 	}
 	h.t.Cleanup(func() { _ = kept.Close() })
 	h.Service = New(Options{
-		Plane: func() Plane { return h }, Pool: func() Pool { return h }, Reconsider: h.reconsider,
+		Plane: func() Plane { return h }, Pool: func() Pool { return h }, Reconsider: h.reconsider, Changed: func() {},
 		Events: h, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	opened, err := h.Open(kept, h.configured())

@@ -1,6 +1,7 @@
 package ability
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -53,26 +54,27 @@ func (a answerers) wildcard(up model.Name) (name, host model.Name, found bool) {
 // covered are the names of others that a name in a certificate of host stands for. A wildcard there stands for one label
 // (RFC 9525 section 6.3), one of the configuration for any number. That a name in between exists, and so no wildcard answers
 // below it, is not looked at: hosts are then apart that need not be.
-func (a answerers) covered(host, in model.Name) (list []cover) {
-	add := func(name, owner model.Name, found bool) {
-		if found && owner != host {
-			list = append(list, cover{host, owner, name})
+func (a answerers) covered(host, in model.Name) iter.Seq[cover] {
+	return func(yield func(cover) bool) {
+		more := func(name, owner model.Name, found bool) bool {
+			return !found || owner == host || yield(cover{host, owner, name})
 		}
-	}
-	below, isWild := strings.CutPrefix(string(in), "*.")
-	if !isWild {
-		if owner, found := a.exact[in]; found {
-			add(in, owner, true)
-		} else {
-			add(a.wildcard(parent(in)))
+		below, isWild := strings.CutPrefix(string(in), "*.")
+		if !isWild {
+			if owner, found := a.exact[in]; found {
+				more(in, owner, true)
+			} else {
+				more(a.wildcard(parent(in)))
+			}
+			return
 		}
-		return list
+		for _, name := range a.below[model.Name(below)] {
+			if !more(name, a.exact[name], true) {
+				return
+			}
+		}
+		more(a.wildcard(model.Name(below)))
 	}
-	for _, name := range a.below[model.Name(below)] {
-		add(name, a.exact[name], true)
-	}
-	add(a.wildcard(model.Name(below)))
-	return list
 }
 
 // parseCertificateName reads a name of a certificate; what is no name of a host or a wildcard of one is left out. So no

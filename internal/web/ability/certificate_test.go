@@ -45,7 +45,7 @@ func TestCovered(t *testing.T) {
 		// Port 80 has no certificates.
 		{"a.example.", "old.example.", nil},
 	} {
-		if got := a.covered(c.host, c.in); !slices.Equal(got, c.want) {
+		if got := slices.Collect(a.covered(c.host, c.in)); !slices.Equal(got, c.want) {
 			t.Errorf("%s in a certificate of %s covers %v, want %v", c.in, c.host, got, c.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
 )
 
 // Host is one that has web names.
@@ -14,6 +15,9 @@ type Host struct {
 	Name    model.Name // its own
 	Address netip.Addr // private
 	Sites   []Site
+	// Guest is the registry's, of a host that comes and goes by itself: another one under the same name is another host. nil: it
+	// is of the configuration.
+	Guest *registry.Host
 }
 
 // Site is web names that open the same ports.

@@ -1,6 +1,11 @@
 package ability
 
-import "github.com/realmgate/realmgate/internal/registry"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/realmgate/realmgate/internal/registry"
+)
 
 // HostsOf are the hosts with web names, in the order of the configuration.
 func HostsOf(r *registry.Registry) (hosts []Host) {
@@ -11,5 +16,22 @@ func HostsOf(r *registry.Registry) (hosts []Host) {
 		host := &hosts[len(hosts)-1]
 		host.Sites = append(host.Sites, Site{Names: s.Names, Ports: s.Ports})
 	}
+	return hosts
+}
+
+// guestsOf are those with web names of hosts that come and go by themselves, by their names.
+func guestsOf(registered []*registry.Host) (hosts []Host) {
+	for _, h := range registered {
+		of := h.WebServices()
+		if len(of) == 0 {
+			continue
+		}
+		guest := Host{Name: h.Name, Address: h.Address, Guest: h}
+		for _, s := range of {
+			guest.Sites = append(guest.Sites, Site{Names: s.Names, Ports: s.Ports})
+		}
+		hosts = append(hosts, guest)
+	}
+	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	return hosts
 }

@@ -69,7 +69,7 @@ func (k *known) judge(now time.Time) (j judgement) {
 func (k *known) can(now time.Time) map[model.Name]datapath.WebPromise {
 	can := map[model.Name]datapath.WebPromise{}
 	for i := range k.hosts {
-		if host := k.hosts[i].Name; len(k.endpoints[host]) > 0 && k.isAsked(host) {
+		if host := k.hosts[i].Name; len(k.endpoints[host]) > 0 && k.isJudged(&k.hosts[i], now) {
 			p := k.promises(host, now)
 			p.MSS = min(p.MSS, ethernetMSS)
 			can[host] = p
@@ -78,18 +78,24 @@ func (k *known) can(now time.Time) map[model.Name]datapath.WebPromise {
 	return can
 }
 
-// mostCovered bounds the other hosts that the certificates of one are looked at for.
-const mostCovered = 64
+// Bounds of pairs of hosts of which one has a certificate for the other: of one host, and of all.
+const (
+	mostCovered = 64
+	mostCovers  = 4096
+)
 
 // covers are what certificates cover of others, in the order of the configuration, each two hosts once.
 func (k *known) covers() (list []cover) {
 	answerers, seen := newAnswerers(k.hosts), map[[2]model.Name]bool{}
 	for i := range k.hosts {
-		host, most := k.hosts[i].Name, len(list)+mostCovered
+		host, most := k.hosts[i].Name, min(len(list)+mostCovered, mostCovers)
 		for _, to := range k.endpoints[host] {
 			for _, name := range k.of[to].names {
-				for _, c := range answerers.covered(host, name) {
-					if pair := [2]model.Name{c.of, c.other}; !seen[pair] && len(list) < most {
+				for c := range answerers.covered(host, name) {
+					if len(list) == most {
+						break
+					}
+					if pair := [2]model.Name{c.of, c.other}; !seen[pair] {
 						seen[pair], seen[[2]model.Name{c.other, c.of}] = true, true
 						list = append(list, c)
 					}
@@ -111,7 +117,7 @@ func (k *known) promise(a netip.Addr, now time.Time) datapath.WebPromise {
 	}
 	for i := range k.hosts {
 		for _, to := range k.endpoints[k.hosts[i].Name] {
-			if r := k.of[to]; k.at[k.hosts[i].Name] == a || now.Before(r.via[a]) {
+			if r := k.of[to]; r.counts(now) && (k.at[k.hosts[i].Name] == a || now.Before(r.via[a])) {
 				add(r.promise(now))
 			}
 		}
@@ -127,10 +133,10 @@ func (k *known) weakAt(a netip.Addr, now time.Time) (list []Weak) {
 	best := datapath.WebPromise{}
 	for i := range k.hosts {
 		host := k.hosts[i].Name
-		if k.at[host] != a || !k.isAsked(host) {
+		if k.at[host] != a || !k.isJudged(&k.hosts[i], now) {
 			continue
 		}
-		w := Weak{Host: host, Address: a, Can: k.promises(host, now), Unknown: !k.isKnown(host)}
+		w := Weak{Host: host, Address: a, Can: k.promises(host, now), Unknown: k.hosts[i].Guest == nil && !k.isKnown(host)}
 		if !w.Unknown {
 			best.MSS = max(best.MSS, min(w.Can.MSS, ethernetMSS))
 			best.SACK, best.Timestamps = best.SACK || w.Can.SACK, best.Timestamps || w.Can.Timestamps
@@ -144,19 +150,36 @@ func (k *known) weakAt(a netip.Addr, now time.Time) (list []Weak) {
 	return slices.DeleteFunc(list, func(w Weak) bool { return !w.Smaller && !w.NoSACK && !w.NoTimestamps })
 }
 
-// isWeak reports whether a host holds others back.
-func (j *judgement) isWeak(host model.Name) bool {
-	return slices.ContainsFunc(j.weak, func(w Weak) bool { return w.Host == host })
+// weakHosts are those that hold others back.
+func (j *judgement) weakHosts() map[model.Name]bool {
+	weak := make(map[model.Name]bool, len(j.weak))
+	for _, w := range j.weak {
+		weak[w.Host] = true
+	}
+	return weak
 }
 
-// promises is the least of a host's endpoints.
-func (k *known) promises(host model.Name, now time.Time) datapath.WebPromise {
-	of := k.endpoints[host]
-	p := k.of[of[0]].promise(now)
-	for _, to := range of[1:] {
-		p = least(p, k.of[to].promise(now))
+// promises is the least of a host's endpoints that count.
+func (k *known) promises(host model.Name, now time.Time) (p datapath.WebPromise) {
+	p, some := datapath.LeastWebPromise, false
+	for _, to := range k.endpoints[host] {
+		switch r := k.of[to]; {
+		case !r.counts(now):
+		case some:
+			p = least(p, r.promise(now))
+		default:
+			p, some = r.promise(now), true
+		}
 	}
 	return p
+}
+
+// isJudged reports whether enough is known of a host to say what it can.
+func (k *known) isJudged(h *Host, now time.Time) bool {
+	if h.Guest == nil {
+		return k.isAsked(h.Name)
+	}
+	return slices.ContainsFunc(k.endpoints[h.Name], func(to netip.AddrPort) bool { return k.of[to].counts(now) })
 }
 
 // isAsked reports whether a host has endpoints that have been asked, or done less than was promised.

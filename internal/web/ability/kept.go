@@ -83,8 +83,8 @@ func (k *known) restore(host model.Name, from *kept) {
 
 // onDisk is what the disk is to have.
 func (k *known) onDisk(now time.Time) (map[string][]byte, error) {
-	all := make(map[string][]byte, len(k.hosts))
-	for i := range k.hosts {
+	all := make(map[string][]byte, k.ours) // guests are asked as they come
+	for i := range k.ours {
 		host := k.hosts[i].Name
 		one := kept{At: k.at[host]}
 		for _, to := range k.endpoints[host] {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
 )
 
 const (
 	askEvery   = 10 * time.Minute // more or less by askJitter
 	askJitter  = 0.1
-	retryEvery = time.Minute // of one that does not answer
-	mostAsking = 4           // at a time
+	retryEvery = time.Minute // of one that does not answer, but for a guest that never has
+	mostAsking = 4           // at a time, and as many guests beside them
 
 	// heardFor is how long a host is not believed to be able to do more than it did for a client: it may answer the
 	// gateway's own connections otherwise, for whom it has another route.
@@ -45,9 +46,18 @@ type record struct {
 	names  []model.Name
 	left   int
 
+	guest *registry.Host // whose it is
+	other bool           // that is being asked: whoever was there before
+
 	heard datapath.WebPromise      // the least that it could do for a client
 	until time.Time                // heard holds
 	via   map[netip.Addr]time.Time // by which web addresses that was, and until when it matters there
+}
+
+// counts reports whether it matters for what is promised. One of the configuration does before it has answered. Of those that
+// register themselves many never will: such a host is found out when a client wants it.
+func (r *record) counts(now time.Time) bool {
+	return r.guest == nil || r.known || now.Before(r.until)
 }
 
 // promise is what can be promised for it.
@@ -64,74 +74,130 @@ func (r *record) promise(now time.Time) datapath.WebPromise {
 
 // known is what is known of the hosts of a configuration. The zero value knows none.
 type known struct {
-	hosts     []Host
+	hosts     []Host // those of the configuration come first
+	ours      int    // how many these are
 	addresses []netip.Addr
 	of        map[netip.AddrPort]*record
 	endpoints map[model.Name][]netip.AddrPort
-	order     []netip.AddrPort // of the configuration
+	order     [2][]*record // in order: of the configuration, and of guests
 	at        map[model.Name]netip.Addr
 	placed    map[model.Name]netip.Addr // where an earlier daemon had them
-	asking    int
-	random    func() float64 // 0 to 1
+	asking    int                       // of the configuration
+	guests    map[netip.AddrPort]bool   // that are being asked
+	random    func() float64            // 0 to 1
+}
+
+func newKnown(random func() float64) known {
+	return known{random: random, guests: map[netip.AddrPort]bool{}}
 }
 
 // follow takes the hosts and web addresses of a configuration: what was known of those that stay it goes on knowing, and all
-// are to be asked now.
+// are to be asked now. Guests stay.
 func (k *known) follow(hosts []Host, addresses []netip.Addr, now time.Time) {
+	guests := k.hosts[k.ours:]
+	k.addresses, k.ours = addresses, len(hosts)
+	k.has(slices.Concat(hosts, guests))
+	for _, order := range k.order {
+		for _, r := range order {
+			r.due = now
+		}
+	}
+}
+
+// visit takes the hosts that come and go by themselves, as they are now.
+func (k *known) visit(guests []Host) {
+	k.has(slices.Concat(k.hosts[:k.ours], guests))
+}
+
+// has takes all hosts. Who is new is to be asked first.
+func (k *known) has(hosts []Host) {
 	before := k.of
-	k.hosts, k.addresses, k.order = hosts, addresses, nil
-	k.of, k.endpoints = map[netip.AddrPort]*record{}, map[model.Name][]netip.AddrPort{}
+	k.hosts, k.order = hosts, [2][]*record{}
+	k.of, k.endpoints = make(map[netip.AddrPort]*record, len(before)), make(map[model.Name][]netip.AddrPort, len(hosts))
 	for i := range hosts {
-		for _, e := range hosts[i].endpoints() {
+		h := &hosts[i]
+		for _, e := range h.endpoints() {
 			r := before[e.To]
-			if r == nil {
-				r = &record{via: map[netip.Addr]time.Time{}}
+			if r == nil || r.guest != h.Guest {
+				busy := k.guests[e.To] || r != nil && r.asking
+				r = &record{guest: h.Guest, asking: busy, other: busy}
 			}
-			r.Endpoint, r.due = e, now
+			r.Endpoint = e
 			k.of[e.To] = r
-			k.endpoints[hosts[i].Name] = append(k.endpoints[hosts[i].Name], e.To)
-			k.order = append(k.order, e.To)
+			k.endpoints[h.Name] = append(k.endpoints[h.Name], e.To)
+			kind := 0
+			if h.Guest != nil {
+				kind = 1
+			}
+			k.order[kind] = append(k.order[kind], r)
 		}
 	}
 }
 
 // next are the endpoints to ask now, who are then being asked, and when to look again; zero: when an answer comes. Who has
-// waited longest comes first: hosts that take all their time cannot keep others from being asked.
+// waited longest comes first: hosts that take all their time cannot keep others from being asked, nor guests those of the
+// configuration.
 func (k *known) next(now time.Time) (ask []Endpoint, again time.Time) {
-	order := slices.Clone(k.order)
-	slices.SortStableFunc(order, func(a, b netip.AddrPort) int { return k.of[a].due.Compare(k.of[b].due) })
-	for _, to := range order {
-		r := k.of[to]
-		switch {
-		case r.asking:
-		case k.asking == mostAsking:
-			return ask, time.Time{}
-		case !now.Before(r.due):
+	for kind, order := range k.order {
+		for {
+			if kind == 0 && k.asking == mostAsking || kind == 1 && len(k.guests) == mostAsking {
+				break
+			}
+			r := longest(order)
+			if r == nil {
+				break
+			}
+			if now.Before(r.due) {
+				if again.IsZero() || r.due.Before(again) {
+					again = r.due
+				}
+				break
+			}
 			r.asking = true
-			k.asking++
+			if kind == 0 {
+				k.asking++
+			} else {
+				k.guests[r.To] = true
+			}
 			ask = append(ask, r.Endpoint)
-		case again.IsZero() || r.due.Before(again):
-			again = r.due
 		}
 	}
 	return ask, again
 }
 
+// longest is who has waited longest of those that are not being asked, the first of several.
+func longest(order []*record) (found *record) {
+	for _, r := range order {
+		if !r.asking && (found == nil || r.due.Before(found.due)) {
+			found = r
+		}
+	}
+	return found
+}
+
 // take takes an answer in, and reports whether more is known than before. One that does not answer keeps what was known of it.
 func (k *known) take(e Endpoint, a Answer, now time.Time) (changed bool) {
-	k.asking--
+	if k.guests[e.To] {
+		delete(k.guests, e.To)
+	} else {
+		k.asking--
+	}
 	r := k.of[e.To]
 	if r == nil {
-		return false // another configuration has it no more
+		return false // it is there no more
+	}
+	if r.other {
+		r.other, r.asking = false, false
+		return false
 	}
 	a.Can.MSS = max(a.Can.MSS, leastMSS)
 	changed = r.asked.IsZero() || a.Err == nil && (!r.known || r.can != a.Can) || a.TLS && !slices.Equal(r.names, a.Names)
 	r.asking, r.asked, r.err = false, now, a.Err
 	every := askEvery
-	if a.Err != nil {
-		every = retryEvery
-	} else {
+	if a.Err == nil {
 		r.known, r.can = true, a.Can
+	} else if r.guest == nil || r.known {
+		every = retryEvery
 	}
 	if a.TLS {
 		r.names, r.left = a.Names, a.Left
@@ -156,6 +222,9 @@ func (k *known) hear(w weakness, now time.Time) (changed bool) {
 		can = least(can, r.heard)
 	}
 	r.heard, r.until = can, now.Add(heardFor)
+	if r.via == nil {
+		r.via = map[netip.Addr]time.Time{}
+	}
 	r.via[w.via] = r.until
 	return !known || r.promise(now) != before
 }

@@ -36,7 +36,8 @@ func endpointOf(i int) Endpoint {
 func middle() float64 { return 0.5 }
 
 func follows(hosts []Host, addresses int) *known {
-	k := &known{random: middle}
+	made := newKnown(middle)
+	k := &made
 	k.follow(hosts, addressesOf(addresses), begin)
 	return k
 }

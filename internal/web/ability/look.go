@@ -15,7 +15,7 @@ const lookTime = 5 * time.Second
 func Look(ctx context.Context, dial Dial, hosts []Host, addresses []netip.Addr) []string {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	k := known{random: func() float64 { return 0 }}
+	k := newKnown(func() float64 { return 0 })
 	k.follow(hosts, addresses, time.Now())
 	var mutex sync.Mutex
 	var asking sync.WaitGroup
@@ -31,9 +31,9 @@ func Look(ctx context.Context, dial Dial, hosts []Host, addresses []netip.Addr) 
 			}
 		})
 	}
-	for _, to := range k.order {
+	for _, r := range k.order[0] {
 		if ctx.Err() == nil {
-			due <- k.of[to].Endpoint
+			due <- r.Endpoint
 		}
 	}
 	close(due)

@@ -16,6 +16,7 @@ import (
 	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/registry"
 )
 
 // Plane makes the promises. *datapath.Datapath is one.
@@ -32,7 +33,9 @@ type Options struct {
 	// Events hears of each host and each pair of hosts once, until it is over or changes.
 	Events interface{ Emit(event.Event) }
 	Dial   Dial // nil: from this machine
-	Log    *slog.Logger
+	// Registered are the hosts of now that come and go by themselves; nil: none do.
+	Registered func() []*registry.Host
+	Log        *slog.Logger
 }
 
 // Service asks the hosts of the web what they can, and does what follows. Call New.
@@ -52,7 +55,16 @@ type Service struct {
 	told     map[model.Name]datapath.WebPromise // of weak hosts
 	shared   map[Shared]bool                    // that were told
 	unkept   bool                               // the store has it otherwise
+	stale    bool                               // something is known of which nothing follows yet
+	judgedAt time.Time
+	visited  atomic.Bool // guests have come or gone
 }
+
+// With more than so many hosts what follows is looked at once a second, and not with each answer.
+const (
+	manyHosts  = 256
+	judgeEvery = time.Second
+)
 
 // weakness is what a host did for a client that was to do more.
 type weakness struct {
@@ -79,7 +91,7 @@ func New(o Options) *Service {
 	}
 	return &Service{
 		Options: o, changed: make(chan struct{}, 1), weak: make(chan weakness, mostWeak), learned: make(chan struct{}, 1),
-		known: known{random: rand.Float64}, told: map[model.Name]datapath.WebPromise{},
+		known: newKnown(rand.Float64), told: map[model.Name]datapath.WebPromise{},
 	}
 }
 
@@ -94,6 +106,12 @@ func (s *Service) Prepare(hosts []Host, addresses []netip.Addr) lifecycle.Change
 		wake(s.changed)
 		wake(s.learned)
 	}}
+}
+
+// Visited has it look who has come or gone by itself. Nothing waits for it.
+func (s *Service) Visited() {
+	s.visited.Store(true)
+	wake(s.changed)
 }
 
 // At is the place of a host, the zero value for one that is not known.
@@ -111,9 +129,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer asking.Wait()
 	asking.Go(func() { s.keeps(ctx) })
 	for {
-		s.mutex.Lock()
-		ask, again := s.known.next(time.Now())
-		s.mutex.Unlock()
+		ask, again := s.turn(time.Now())
 		for _, e := range ask {
 			asking.Go(func() { s.ask(ctx, e) })
 		}
@@ -141,10 +157,38 @@ func (s *Service) ask(ctx context.Context, e Endpoint) {
 	defer s.mutex.Unlock()
 	now := time.Now()
 	if s.known.take(e, a, now) || len(s.told) > 0 { // which may be over
-		s.apply(now)
+		s.stale = true
+		s.follows(now)
 	}
 	wake(s.changed)
 	wake(s.learned)
+}
+
+// turn is what is to be done by now: who is to be asked, and when to look again.
+func (s *Service) turn(now time.Time) (ask []Endpoint, again time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	later := s.follows(now)
+	ask, again = s.known.next(now)
+	if again.IsZero() || !later.IsZero() && later.Before(again) {
+		again = later
+	}
+	return ask, again
+}
+
+// follows does what follows of answers and of who has come or gone, unless that is to wait; then it says until when.
+func (s *Service) follows(now time.Time) (later time.Time) {
+	if !s.stale && !s.visited.Load() {
+		return later
+	}
+	if later = s.judgedAt.Add(judgeEvery); len(s.known.hosts) > manyHosts && now.Before(later) {
+		return later
+	}
+	if s.visited.Swap(false) && s.Registered != nil {
+		s.known.visit(guestsOf(s.Registered()))
+	}
+	s.apply(now)
+	return time.Time{}
 }
 
 // wake has who waits look once more.
@@ -178,7 +222,7 @@ func (s *Service) hear(w weakness) {
 
 // apply does what follows of what is known. First the promises: a host is then nowhere where more was promised.
 func (s *Service) apply(now time.Time) {
-	s.judged, s.unkept = s.known.judge(now), true
+	s.judged, s.unkept, s.stale, s.judgedAt = s.known.judge(now), true, false, now
 	if !maps.Equal(s.judged.promises, s.promised) {
 		if err := s.Plane().SetWebPromises(s.judged.promises); err != nil {
 			s.Log.Error("web promises not in force", "error", err)
@@ -197,8 +241,9 @@ func (s *Service) apply(now time.Time) {
 			s.tell(w.Host, w.Address, w.Can, false)
 		}
 	}
+	weak := s.judged.weakHosts()
 	maps.DeleteFunc(s.told, func(host model.Name, _ datapath.WebPromise) bool {
-		return !s.judged.isWeak(host) && !s.known.isHeard(host, now)
+		return !weak[host] && !s.known.isHeard(host, now)
 	})
 	shared := map[Shared]bool{}
 	for _, pair := range s.judged.shared {
