@@ -80,7 +80,7 @@ func renderDynamic(line writeLine, entries []dynamic.Entry) {
 				label = fmt.Sprintf("name: %q, ", s.Label)
 			}
 			web := ""
-			if e.Source != dynamic.Listed {
+			if s.Web || s.NoWeb {
 				web = fmt.Sprintf(", web: %t", s.Web)
 			}
 			line("      {%sports: %s%s},", label, list(model.PortTexts(s.Ports)), web)

@@ -165,7 +165,7 @@ func WebDoubts(c *config.Config) (list []string) {
 	if len(c.Web.Addresses) == 0 {
 		return nil
 	}
-	doubt := func(isWeb bool, name model.Name, ports []model.Port) {
+	doubt := func(isWeb bool, name string, ports []model.Port) {
 		i := slices.IndexFunc(ports, func(p model.Port) bool { return p.Protocol == model.TCP && (p.Port == 80 || p.Port == 443) })
 		if i >= 0 && !isWeb {
 			list = append(list, fmt.Sprintf("%s opens %s, and has a pool address for all of it: to have %s at a web address give the ports of the web a name of their own "+
@@ -173,9 +173,14 @@ func WebDoubts(c *config.Config) (list []string) {
 		}
 	}
 	for _, h := range c.Hosts {
-		doubt(h.Web, h.Name, h.Open)
+		doubt(h.Web, h.Name.String(), h.Open)
 		for _, s := range h.Services {
-			doubt(s.Web || s.NoWeb, s.Names[0], s.Ports)
+			doubt(s.Web || s.NoWeb, s.Names[0].String(), s.Ports)
+		}
+	}
+	for _, e := range c.Dynamic {
+		for _, s := range e.Services {
+			doubt(s.Web || s.NoWeb || !e.HasWeb(), strings.TrimPrefix(s.Label+".*."+e.Zone.String(), "."), s.Ports)
 		}
 	}
 	if n := len(list); n > mostDoubts {

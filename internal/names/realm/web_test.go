@@ -253,6 +253,11 @@ func TestWebDoubts(t *testing.T) {
 	if len(got) != 1 || !strings.HasPrefix(got[0], "hosta.foo.example. opens tcp/22, tcp/443, and has a pool address") {
 		t.Errorf("%q", got)
 	}
+	const opens = "prefixes: [10.1.0.0/16], services: [{ports: [tcp/443]}, {name: x, ports: [tcp/22, tcp/443]}]}\n"
+	_, c = webRealm(t, webText+"dynamic:\n  - {zone: foo.example., kea: leases, "+opens+"  - {zone: foo.example., file: hosts, "+opens)
+	if got := WebDoubts(c); len(got) != 2 || !strings.HasPrefix(got[1], "x.*.foo.example. opens tcp/22, tcp/443, and has a pool address") {
+		t.Errorf("of hosts that register themselves: %q", got)
+	}
 	c.Web.Addresses = nil
 	if got := WebDoubts(c); got != nil {
 		t.Errorf("without web addresses: %q", got)

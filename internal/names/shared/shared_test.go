@@ -118,6 +118,13 @@ func TestPortsOfRegisteredHosts(t *testing.T) {
 	if err := open(model.UDP, 53).Check(); err == nil || !strings.Contains(err.Error(), "dynamic: hosts of home.example. open udp/53") || !strings.Contains(err.Error(), "name server") {
 		t.Errorf("%v", err)
 	}
+	web := open(model.TCP, 443)
+	web.Config.Dynamic[0].Services[0].Web = true
+	web.Config.Web.Addresses = []netip.Addr{pooled}
+	want := datapath.Service{Host: pooled, Protocol: model.TCP, Port: 443}
+	if got := web.Kept(); len(got) != 1 || got[0] != want || !slices.Equal(web.WebPorts(), got) || web.Check() != nil {
+		t.Errorf("of a web name %+v are kept: %v", got, web.Check())
+	}
 	if s.Outbound = nil; len(s.Kept()) > 0 {
 		t.Errorf("%+v are kept of an address that is lent whole", s.Kept())
 	}

@@ -53,6 +53,10 @@ func (e Entry) Most() int {
 	return MostHosts
 }
 
+// HasWeb reports whether its hosts may have web names. Those of a file have none: each host of the web is asked what it can, and a
+// file has too many for that.
+func (e Entry) HasWeb() bool { return e.Source != Listed }
+
 // Ways are how many there are into a host of it.
 func (e Entry) Ways() (n int) {
 	for _, s := range e.Services {

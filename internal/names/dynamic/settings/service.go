@@ -13,6 +13,7 @@ type Service struct {
 	Label string // before the host's name; "": it is the host's own
 	Ports []model.Port
 	Web   bool // the names are web names
+	NoWeb bool // it was said that they are none
 }
 
 // Same reports that two open the same by the same name.
@@ -50,10 +51,9 @@ func label() schema.Kind[string] {
 	return k
 }
 
-// isWeb reports whether a service's names are web names. Those of a file are none: each host of the web is asked what it can, and
-// a file has too many for that.
+// isWeb reports whether a service's names are web names.
 func (e *entry) isWeb(faults *schema.Faults, s *service, ports []schema.At[model.Port], at string, web Web) bool {
-	if e.entry.Source != Listed {
+	if e.entry.HasWeb() {
 		return web.IsName(faults, s.web, ports, at)
 	}
 	if s.web.Value {
@@ -76,7 +76,7 @@ func (e *entry) finishServices(faults *schema.Faults, path string, web Web) {
 			faults.Add(opened[0].Line, "%s.ports: up to here a host opens %d ports, at most %d are allowed", at, n, mostPorts)
 			return
 		}
-		made := Service{Label: s.label.Value, Ports: schema.Values(opened), Web: e.isWeb(faults, s, opened, at, web)}
+		made := Service{Label: s.label.Value, Ports: schema.Values(opened), Web: e.isWeb(faults, s, opened, at, web), NoWeb: s.web.Line > 0 && !s.web.Value}
 		among := seen
 		if made.Web { // told apart by its name
 			among = map[uint32]model.Port{}
