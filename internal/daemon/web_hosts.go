@@ -12,7 +12,7 @@ func (g nameServices) newWebHosts() *ability.Service {
 	return ability.New(ability.Options{
 		Plane:  func() ability.Plane { return g.data },
 		Store:  func() ability.Store { return g.store },
-		Events: &g.events, Registered: g.beside.Hosts, Log: g.log,
+		Events: &g.events, Registered: g.beside.WebHosts, Log: g.log,
 	})
 }
 

@@ -16,13 +16,14 @@ type Registered struct {
 	mutex     sync.RWMutex // guards what follows
 	entries   map[model.Name]Entry
 	addresses map[netip.Addr]*Host
-	lendable  int                // of their services
-	zones     map[model.Name]int // with hosts, and how many
+	web       map[netip.Addr]*Host // those with web names
+	lendable  int                  // of their services
+	zones     map[model.Name]int   // with hosts, and how many
 }
 
 // NewRegistered makes one that is empty.
 func NewRegistered() *Registered {
-	return &Registered{entries: map[model.Name]Entry{}, addresses: map[netip.Addr]*Host{}, zones: map[model.Name]int{}}
+	return &Registered{entries: map[model.Name]Entry{}, addresses: map[netip.Addr]*Host{}, web: map[netip.Addr]*Host{}, zones: map[model.Name]int{}}
 }
 
 // Expect makes room for so many hosts, where there is none yet.
@@ -60,7 +61,10 @@ func (g *Registered) Put(zone model.Name, spec HostSpec) (*Host, error) {
 	for _, e := range entries {
 		g.entries[e.Name] = e
 	}
-	g.lendable += countLendable(h)
+	lendable := countLendable(h)
+	if g.lendable += lendable; lendable < len(h.Services) {
+		g.web[h.Address] = h
+	}
 	g.addresses[h.Address] = h
 	g.zones[zone]++
 	return h, nil
@@ -82,6 +86,7 @@ func (g *Registered) Remove(zone, name model.Name) *Host {
 	}
 	g.lendable -= countLendable(e.Host)
 	delete(g.addresses, e.Host.Address)
+	delete(g.web, e.Host.Address)
 	if g.zones[zone]--; g.zones[zone] == 0 {
 		delete(g.zones, zone)
 	}
@@ -117,6 +122,13 @@ func (g *Registered) Hosts() []*Host {
 	g.mutex.RLock()
 	defer g.mutex.RUnlock()
 	return slices.Collect(maps.Values(g.addresses))
+}
+
+// WebHosts are those of now that have web names, in no order.
+func (g *Registered) WebHosts() []*Host {
+	g.mutex.RLock()
+	defer g.mutex.RUnlock()
+	return slices.Collect(maps.Values(g.web))
 }
 
 // Service finds a service by the name that identifies it.

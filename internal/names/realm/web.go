@@ -192,8 +192,10 @@ func WebDoubts(c *config.Config) (list []string) {
 // WebServices lists the services of web names that a filter lets through.
 func (d *Realm) WebServices(filter api.Filter) (list []api.Name) {
 	services := d.Registry.WebServices()
-	for _, h := range d.registered.hosts() {
-		services = append(services, h.WebServices()...)
+	if d.registered != nil {
+		for _, h := range d.registered.WebHosts() {
+			services = append(services, h.WebServices()...)
+		}
 	}
 	for _, s := range services {
 		row := api.Name{Service: s.Name.String(), Host: s.Owner.String(), Address: d.WebAddress(s.Owner), Ports: s.Ports}

@@ -41,6 +41,9 @@ func TestWebNamesOfRegisteredHost(t *testing.T) {
 	if rows := d.WebServices(api.Filter{Host: laptop.String()}); len(rows) != 1 || rows[0].Service != laptop.String() {
 		t.Errorf("%+v are listed", rows)
 	}
+	if hosts := d.registered.WebHosts(); len(hosts) != 1 || hosts[0].Name != laptop {
+		t.Errorf("%v have web names", hosts)
+	}
 	lendable, lent := Lendable{d}, []model.Name(nil)
 	lendable.EachRegistered(func(s pool.Service) { lent = append(lent, s.Name) })
 	if n := lendable.CountRegistered(); n != 1 || len(lent) != 1 || lent[0] != "ssh."+laptop {
@@ -57,6 +60,9 @@ func TestWebNamesOfRegisteredHost(t *testing.T) {
 	d.Remove("foo.example.", laptop)
 	if _, known := d.WebTarget("laptop.foo.example", model.TCP, 443); known || d.Leads(number, model.TCP, 443, target.To) || lendable.CountRegistered() != 0 {
 		t.Error("it has gone, and is led to")
+	}
+	if _, err := d.Put("foo.example.", registry.HostSpec{Name: "plain.foo.example.", Address: at.Next().Next()}); err != nil || len(d.registered.WebHosts()) != 0 {
+		t.Errorf("%v have web names: %v", d.registered.WebHosts(), err)
 	}
 	comes(tv, at)
 	comes(laptop, at.Next())

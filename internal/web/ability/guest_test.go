@@ -114,7 +114,7 @@ func TestGuestsAreAskedBeside(t *testing.T) {
 		}
 	}
 	asked := 0
-	for _, r := range k.order[1] {
+	for _, r := range k.order[guest] {
 		if !r.asked.IsZero() {
 			asked++
 		}
@@ -129,7 +129,7 @@ func TestGuestsWithOneCertificate(t *testing.T) {
 	t.Parallel()
 	k := follows(nil, 2)
 	k.visit(guestsOf(guestsAt(1000)))
-	for _, r := range k.order[1] {
+	for _, r := range k.order[guest] {
 		r.names = []model.Name{"*.example."}
 	}
 	if n := len(k.covers()); n != mostCovers {
@@ -145,7 +145,7 @@ func BenchmarkGuests(b *testing.B) {
 	k.follow(hostsOf(10), addressesOf(2), begin)
 	guests := guestsOf(guestsAt(n))
 	k.visit(guests)
-	for _, r := range k.order[1] {
+	for _, r := range k.order[guest] {
 		r.asked, r.known, r.can, r.due, r.names = begin, true, all, begin.Add(askEvery), []model.Name{model.Name(r.Names[0] + ".")}
 	}
 	b.Run("visit", func(b *testing.B) {

@@ -19,15 +19,11 @@ func HostsOf(r *registry.Registry) (hosts []Host) {
 	return hosts
 }
 
-// guestsOf are those with web names of hosts that come and go by themselves, by their names.
+// guestsOf are hosts that come and go by themselves, by their names.
 func guestsOf(registered []*registry.Host) (hosts []Host) {
 	for _, h := range registered {
-		of := h.WebServices()
-		if len(of) == 0 {
-			continue
-		}
 		guest := Host{Name: h.Name, Address: h.Address, Guest: h}
-		for _, s := range of {
+		for _, s := range h.WebServices() {
 			guest.Sites = append(guest.Sites, Site{Names: s.Names, Ports: s.Ports})
 		}
 		hosts = append(hosts, guest)

@@ -79,7 +79,7 @@ type known struct {
 	addresses []netip.Addr
 	of        map[netip.AddrPort]*record
 	endpoints map[model.Name][]netip.AddrPort
-	order     [2][]*record // in order: of the configuration, and of guests
+	order     [2][]*record // of each kind
 	at        map[model.Name]netip.Addr
 	placed    map[model.Name]netip.Addr // where an earlier daemon had them
 	asking    int                       // of the configuration
@@ -125,9 +125,9 @@ func (k *known) has(hosts []Host) {
 			r.Endpoint = e
 			k.of[e.To] = r
 			k.endpoints[h.Name] = append(k.endpoints[h.Name], e.To)
-			kind := 0
+			kind := ours
 			if h.Guest != nil {
-				kind = 1
+				kind = guest
 			}
 			k.order[kind] = append(k.order[kind], r)
 		}
@@ -139,10 +139,7 @@ func (k *known) has(hosts []Host) {
 // configuration.
 func (k *known) next(now time.Time) (ask []Endpoint, again time.Time) {
 	for kind, order := range k.order {
-		for {
-			if kind == 0 && k.asking == mostAsking || kind == 1 && len(k.guests) == mostAsking {
-				break
-			}
+		for k.mayAsk(kind) {
 			r := longest(order)
 			if r == nil {
 				break
@@ -154,15 +151,29 @@ func (k *known) next(now time.Time) (ask []Endpoint, again time.Time) {
 				break
 			}
 			r.asking = true
-			if kind == 0 {
-				k.asking++
-			} else {
+			if kind == guest {
 				k.guests[r.To] = true
+			} else {
+				k.asking++
 			}
 			ask = append(ask, r.Endpoint)
 		}
 	}
 	return ask, again
+}
+
+// Kinds of endpoints, by which they are in order.
+const (
+	ours = iota // of the configuration
+	guest
+)
+
+// mayAsk reports whether one more of a kind may be asked.
+func (k *known) mayAsk(kind int) bool {
+	if kind == guest {
+		return len(k.guests) < mostAsking
+	}
+	return k.asking < mostAsking
 }
 
 // longest is who has waited longest of those that are not being asked, the first of several.

@@ -31,7 +31,7 @@ func Look(ctx context.Context, dial Dial, hosts []Host, addresses []netip.Addr) 
 			}
 		})
 	}
-	for _, r := range k.order[0] {
+	for _, r := range k.order[ours] {
 		if ctx.Err() == nil {
 			due <- r.Endpoint
 		}

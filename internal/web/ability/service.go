@@ -33,7 +33,7 @@ type Options struct {
 	// Events hears of each host and each pair of hosts once, until it is over or changes.
 	Events interface{ Emit(event.Event) }
 	Dial   Dial // nil: from this machine
-	// Registered are the hosts of now that come and go by themselves; nil: none do.
+	// Registered are the hosts of now with web names that come and go by themselves; nil: none do.
 	Registered func() []*registry.Host
 	Log        *slog.Logger
 }
