@@ -3,6 +3,7 @@ package reload
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -138,11 +139,15 @@ func (s *Service) undone(r record) {
 	generation := s.options.InForce().Generation
 	s.history.add(api.HistoryEntry{By: "gateway", How: api.HowUnconfirmed, To: r.Back, Generation: generation, Kept: kept}, r.Files)
 	s.options.Events.Emit(event.RolledBack{Generation: generation, To: r.Back, Unconfirmed: true, Kept: kept, Error: event.Text(err)})
-	log := s.options.Log.With("generation", generation, "kept", kept)
+	withError(s.options.Log, err).Warn("unconfirmed reload undone", "generation", generation, "kept", kept)
+}
+
+// withError has lines say the error where there is one.
+func withError(log *slog.Logger, err error) *slog.Logger {
 	if err != nil {
 		log = log.With("error", err)
 	}
-	log.Warn("unconfirmed reload undone")
+	return log
 }
 
 // writeBack has the file say what it said. Where that fails the record says so, and what the file has that does not count.
@@ -212,6 +217,6 @@ func (s *Service) Stop() error {
 	}
 	kept, err := s.writeBack(w.record)
 	s.options.Events.Emit(event.RolledBack{To: w.Back, Unconfirmed: true, Kept: kept, Error: event.Text(err)})
-	s.options.Log.Warn("unconfirmed reload undone for the next start", "kept", kept, "error", err)
+	withError(s.options.Log, err).Warn("unconfirmed reload undone for the next start", "kept", kept)
 	return nil
 }

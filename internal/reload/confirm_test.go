@@ -176,6 +176,9 @@ func TestProcessEndsBeforeConfirmation(t *testing.T) {
 		g.write(other(61))
 		g.must(g.try(5))
 		g.must(g.Stop())
+		if log := g.log.String(); !strings.Contains(log, "undone for the next start") || strings.Contains(log, "error=") {
+			t.Errorf("the log says an error where there was none: %s", log)
+		}
 		g.says("after a stop", text, other(61))
 		g.write(other(62))
 		g.start()
