@@ -150,7 +150,12 @@ func (h *Host) identity() string {
 	if len(clients) == 0 {
 		return ""
 	}
-	return h.entry.key + " " + strings.Join(clients, " ")
+	return h.entry.key + " " + identifier(clients)
+}
+
+// identifier is the same for the same clients in any order, as records of DNS have none.
+func identifier(clients []string) string {
+	return strings.Join(slices.Sorted(slices.Values(clients)), " ")
 }
 
 // waysInto are what sessions may reach of hosts.

@@ -161,3 +161,36 @@ func TestIdentifiersOutliveARestart(t *testing.T) {
 		t.Errorf("%+v, %q", got, h.has())
 	}
 }
+
+// I9: a name and an address that an update gives to another client are another host's: nothing leads on to it that led to the
+// first. The same identifiers in another order are the same client.
+func TestAnotherClientIsAnotherHost(t *testing.T) {
+	t.Parallel()
+	e := home()
+	e.Source, e.File, e.Key = settings.Update, "", "d2."
+	h := newHouse(t, e)
+	at := netip.MustParseAddr("10.0.1.5")
+	says := func(clients ...string) string {
+		t.Helper()
+		h.told, h.lent, h.with = nil, map[model.Name]netip.Addr{laptop: at}, []netip.Addr{at}
+		r := nameserver.Registration{Address: at, Clients: clients}
+		if err := h.Register("home.example.", "d2.", map[model.Name]nameserver.Registration{laptop: r}, 1); err != nil || h.has() != "laptop@10.0.1.5" {
+			t.Fatalf("%q: %q, %v", clients, h.has(), err)
+		}
+		return h.specs[laptop].Identity
+	}
+	first := says("one", "two")
+	h.late = nil
+	if again := says("two", "one"); again != first || len(h.told) != 0 || len(h.lent) != 1 || len(h.with) != 1 {
+		t.Errorf("in another order: %q became %q, told %q, lent %v, sessions with %v", first, again, h.told, h.lent, h.with)
+	}
+	for _, clients := range [][]string{{"one"}, {"three"}, {}} {
+		if other := says(clients...); other == first || len(h.told) != 2 || len(h.lent) != 0 || len(h.with) != 0 {
+			t.Errorf("%q after %q: it is %q, told %q, lent %v, sessions with %v", clients, first, other, h.told, h.lent, h.with)
+		}
+		first = h.specs[laptop].Identity
+	}
+	if len(h.late) > 0 {
+		t.Errorf("opened while something led there: %q", h.late)
+	}
+}

@@ -125,8 +125,8 @@ func (t *table) register(e *entry, changed map[model.Name]nameserver.Registratio
 			}
 		}
 		h := e.hosts[name]
-		if h != nil && h.Address != now.Address {
-			t.remove(h, &c)
+		if h != nil && (h.Address != now.Address || identifier(e.clients[name]) != identifier(now.Clients)) {
+			t.remove(h, &c) // another client is another host, also of the same name and address
 			h = nil
 		}
 		if h == nil && now.Address.IsValid() {
