@@ -78,5 +78,8 @@ func TestShorterBanChangesNothing(t *testing.T) {
 	if err != nil || !strings.Contains(out, "for ever") {
 		t.Errorf("%v: the ban for ever is no more:\n%s", err, out)
 	}
+	b.focus("#said button")
+	b.press("Enter")
+	b.shows("#said", "192.0.2.7 is still kept away by the ban of 192.0.2.0/24.")
 	b.quiet("protection")
 }

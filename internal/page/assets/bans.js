@@ -47,9 +47,14 @@ export async function letIn(ban, done) {
     say(`${name} is banned again${seconds ? ` for ${span(seconds)}` : ""}.`);
     done?.();
   };
-  const wider = change.wider ?? [];
-  say(wider.length ? `${name} is still kept away by the ban of ${wider.map(alone).join(", ")}.` : `${name} is let in again.`, "Undo", () => again().catch(tell));
+  say(ended(name, change), "Undo", () => again().catch(tell));
   done?.();
+}
+
+// ended says what the end of a ban comes to: where a wider one holds, nobody is let in.
+function ended(name, change) {
+  const wider = change.wider ?? [];
+  return wider.length ? `${name} is still kept away by the ban of ${wider.map(alone).join(", ")}.` : `${name} is let in again.`;
 }
 
 // holds says how long a ban holds that was asked for once more, or inside which another was.
@@ -66,8 +71,7 @@ export async function keepOut(address, seconds, done) {
     return;
   }
   const back = async () => {
-    await post("/v1/bans/remove", { prefixes: [prefix] });
-    say(`${alone(prefix)} is let in again.`);
+    say(ended(alone(prefix), await post("/v1/bans/remove", { prefixes: [prefix] })));
     done?.();
   };
   say(`${alone(prefix)} is banned${seconds ? ` for ${span(seconds)}` : ""}${longer ? `, and ${holds(longer)}` : ""}.`, "Undo", () => back().catch(tell));
