@@ -249,7 +249,11 @@ func (d *attachment) Detach() error {
 		if p.hold == nil || d.options.Single {
 			continue
 		}
-		if err := writeSetting(p.name, "forwarding", 0); !errors.Is(err, fs.ErrNotExist) { // it has gone
+		iface, err := netlink.LinkByIndex(p.ifindex) // it may have another name by now
+		if err == nil {
+			err = writeSetting(iface.Attrs().Name, "forwarding", 0)
+		}
+		if !errors.As(err, &netlink.LinkNotFoundError{}) && !errors.Is(err, fs.ErrNotExist) { // it has gone
 			errs = append(errs, err)
 		}
 	}

@@ -169,6 +169,22 @@ func TestInterfaceRenamed(t *testing.T) {
 	}
 }
 
+// One that has only changed its name forwards nothing either once its program is gone.
+func TestRenamedInterfaceIsDetached(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.in(func() error {
+		old, err := netlink.LinkByName("eth1")
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
+	})
+	same(g, "forwarding before", must(g.namespace.Sysctl("net/ipv4/conf/other/forwarding"))(t), "1")
+	g.in(g.data.Detach)
+	same(g, "forwarding without a program", must(g.namespace.Sysctl("net/ipv4/conf/other/forwarding"))(t), "0")
+}
+
 // Where no program can be attached nothing is forwarded, however often we look;
 // it is attached as soon as that is possible.
 func TestInterfaceWithoutAProgram(t *testing.T) {
