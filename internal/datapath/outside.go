@@ -42,7 +42,7 @@ func AttachOutside(instance, name string) (*Outside, error) {
 	if err == nil {
 		entry := bpfInterface{Side: uint8(bpfSideSIDE_PUBLIC), Redirect: uint8(redirects(iface.Type(), false, true, features, known))}
 		copy(entry.Mac[:], iface.Attrs().HardwareAddr)
-		err = errors.Join(o.forgetGone(), o.table.Put(o.index, &entry))
+		err = errors.Join(forgetGone(o.table), o.table.Put(o.index, &entry))
 	}
 	if err == nil {
 		err = o.attach(directory)
@@ -72,19 +72,21 @@ func (o *Outside) attach(directory string) (err error) {
 	return err
 }
 
-// forgetGone takes out what one that was killed has left.
-func (o *Outside) forgetGone() error {
+// forgetGone takes interfaces that are gone out of interface_table, as one that was killed has left its own: their numbers come back.
+func forgetGone(table *ebpf.Map) error {
 	var index uint32
 	var entry bpfInterface
 	var gone []uint32
-	for entries := o.table.Iterate(); entries.Next(&index, &entry); {
+	for entries := table.Iterate(); entries.Next(&index, &entry); {
 		if _, err := netlink.LinkByIndex(int(index)); errors.As(err, &netlink.LinkNotFoundError{}) {
 			gone = append(gone, index)
 		}
 	}
 	var errs []error
 	for _, index := range gone {
-		errs = append(errs, o.table.Delete(index))
+		if err := table.Delete(index); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // somebody else was faster
+			errs = append(errs, fmt.Errorf("forget interface %d, which is gone: %w", index, err))
+		}
 	}
 	return errors.Join(errs...)
 }

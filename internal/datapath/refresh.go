@@ -32,7 +32,7 @@ func (d *attachment) refresh() error {
 	if len(d.ports) > 0 && !d.options.Single {
 		d.followCarrier()
 	}
-	return errors.Join(append(errs, d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
+	return errors.Join(append(errs, forgetGone(d.objects.InterfaceTable), d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
 }
 
 // follow notices that the interface was made anew, and whether frames may be

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/vishvananda/netlink"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
 )
 
@@ -135,7 +136,14 @@ func TestInterfaceMadeAnewOften(t *testing.T) {
 		g.remake(nil)
 		g.in(g.data.Refresh)
 	}
-	for _, name := range []string{"interface_table", "host_table"} {
+	g.knowsItsOwn("interface_table", "host_table")
+	g.leaves(g.put(udp(inA, server)), udp(endpoint(outbound, inA.Port()), server))
+}
+
+// knowsItsOwn wants tables to have both interfaces, and no other.
+func (g *gateway) knowsItsOwn(tables ...string) {
+	g.t.Helper()
+	for _, name := range tables {
 		var key uint32
 		var value []byte
 		known := map[int]bool{}
@@ -143,12 +151,31 @@ func TestInterfaceMadeAnewOften(t *testing.T) {
 		for entries.Next(&key, &value) {
 			known[int(key)] = true
 		}
-		check(t, entries.Err())
+		check(g.t, entries.Err())
 		if len(known) != 2 || !known[g.public] || !known[g.private] {
-			t.Errorf("%s knows interfaces %v, want %d and %d", name, known, g.public, g.private)
+			g.t.Errorf("%s knows interfaces %v, want %d and %d", name, known, g.public, g.private)
 		}
 	}
-	g.leaves(g.put(udp(inA, server)), udp(endpoint(outbound, inA.Port()), server))
+}
+
+// One that was lent to the data plane, and has gone with a process that was killed, is forgotten while the daemon runs, and by the
+// next daemon: others get its number.
+func TestLentInterfaceIsForgotten(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(*gateway){"by a refresh": func(g *gateway) { g.in(g.data.Refresh) }, "by adoption": (*gateway).reopen} {
+		g := newGateway(t)
+		check(t, g.lab.Veth(g.namespace, "lent", g.outside, "lent"))
+		g.in(func() error {
+			if _, err := datapath.AttachOutside(g.options.Instance, "lent"); err != nil {
+				return err
+			}
+			lent, err := netlink.LinkByName("lent")
+			return errors.Join(err, netlink.LinkDel(lent))
+		})
+		look(g)
+		t.Log(name)
+		g.knowsItsOwn("interface_table")
+	}
 }
 
 // An interface to which another has given its name keeps nothing of ours.
