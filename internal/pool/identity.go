@@ -29,11 +29,19 @@ func (rs restsOf) remove(host netip.Addr, slot int32) {
 	}
 }
 
-// restsEnough reports that as many addresses as may be rest for what a service's host was under other owners.
+// restsEnough reports that as many addresses as may be rest for what a service's host may have been under other names. The
+// configuration's hosts choose no names, and a client of a lease is known to be another than that of another lease.
 func (bs *bindings) restsEnough(s *Service) bool {
+	if bs.services[s.Name] != nil {
+		return false
+	}
 	var places []int32
 	for _, slot := range bs.resting[s.Host] {
-		if r := &bs.table[slot]; r.Service.identity() != s.identity() && !slices.Contains(places, r.place) {
+		r := &bs.table[slot]
+		if s.Client && r.Service.Client {
+			continue
+		}
+		if r.Service.identity() != s.identity() && !slices.Contains(places, r.place) {
 			places = append(places, r.place)
 		}
 	}

@@ -14,8 +14,9 @@ type guests struct {
 	*testing.T
 	*Pool
 	*data
-	here map[model.Name]Service
-	now  model.Instant
+	here    map[model.Name]Service
+	now     model.Instant
+	clients bool // leases say who comes
 }
 
 func newGuests(t *testing.T, o Options, services ...Service) *guests {
@@ -34,7 +35,7 @@ func (g *guests) comes(name string, identity string, host netip.Addr, open ...st
 	g.Helper()
 	g.now++
 	s := service(name, name, open...)
-	s.Identity, s.Host = identity, host
+	s.Identity, s.Client, s.Host = identity, g.clients, host
 	g.here[s.Name] = s
 	g.Registered(len(g.here), nil)
 	expire(g.Pool, g.now)
@@ -150,6 +151,43 @@ func TestAnotherMachineIsAnotherOwner(t *testing.T) {
 			t.Errorf("one %s after the rest: %v", about, err)
 		}
 	}
+}
+
+// A machine whose client is known to be another gets another address while one is free, however small the pool is; and so does
+// a host of the configuration with another name.
+func TestAnotherMachineGetsAFreeAddress(t *testing.T) {
+	t.Parallel()
+	g := newGuests(t, defaults())
+	at := map[netip.Addr]bool{}
+	for i := range testAddresses {
+		name := fmt.Sprintf("guest%d.", i)
+		b, err := g.clientComes(name, fmt.Sprintf("kea %d", i), guest, "tcp/22")
+		if err != nil || at[b.Address] {
+			t.Fatalf("machine %d at the same address inside: at %s, %v", i, b.Address, err)
+		}
+		at[b.Address] = true
+		g.goes(name)
+	}
+	if _, err := g.clientComes("guest.", "kea n", guest, "tcp/22"); !errors.Is(err, ErrExhausted) {
+		t.Errorf("with none left: %v", err)
+	}
+
+	old, renamed := service("old.", "old.", "tcp/22"), service("new.", "new.", "tcp/22")
+	renamed.Host = old.Host
+	p := newPool(t, defaults(), old)
+	before := visit(t, p, second, "old.")
+	p.SetServices(2*second, []Service{renamed})
+	if b, _, _, err := p.Bind(2*second, "new."); err != nil || b.Address == before.Address {
+		t.Errorf("another name of the configuration: at %s, %v", b.Address, err)
+	}
+}
+
+// clientComes has a host come of whom a lease says the client.
+func (g *guests) clientComes(name, identity string, host netip.Addr, open ...string) (Binding, error) {
+	g.Helper()
+	g.clients = true
+	defer func() { g.clients = false }()
+	return g.comes(name, identity, host, open...)
 }
 
 // Of whom nothing but an address is known, so many names rest at a time as leave others most of the pool.

@@ -14,6 +14,7 @@ type Service struct {
 	Owner model.Name // the host's name
 	// Identity is who the owner is under any name, the same as of nobody else; "": whoever has the name. I9 is about owners.
 	Identity string
+	Client   bool         // Identity is a client's of a lease: of two such the one is not the other under another name
 	Zones    []model.Name // of all its names; not to be changed once handed over
 	Host     netip.Addr
 	Ports    []model.Port // not to be changed once handed over

@@ -29,7 +29,7 @@ func newHost(spec HostSpec, zone func(model.Name) (model.Name, bool)) (*Host, []
 	}
 	for _, of := range merged {
 		s := &Service{
-			Name: of.Names[0], Names: of.Names, Owner: h.Name, Identity: spec.Identity, Host: h.Address,
+			Name: of.Names[0], Names: of.Names, Owner: h.Name, Identity: spec.Identity, Client: spec.Client, Host: h.Address,
 			Ports: of.Ports, All: of.Ports[0] == model.Port{}, Web: of.Web, Redirect: of.Redirect,
 		}
 		h.Services = append(h.Services, s)

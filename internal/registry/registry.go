@@ -17,6 +17,7 @@ type HostSpec struct {
 	Open     []model.Port // what its own name opens from outside: nothing, ports, or everything alone
 	Web      bool         // its own name is a web name
 	Identity string       // who it is under any name; "": whoever has the name
+	Client   bool         // Identity is a client's of a lease
 	Redirect bool         // of which requests of HTTP are led to https
 	Services []ServiceSpec
 }
@@ -48,6 +49,7 @@ type Service struct {
 	Owner model.Name   // the host's name
 	// Identity is who the host is under any name; "": whoever has the name.
 	Identity string
+	Client   bool         // Identity is a client's of a lease
 	Zones    []model.Name // that Names are in, in alphabetical order
 	Host     netip.Addr
 	Ports    []model.Port // by protocol and port; of one that is everything {AnyProtocol}

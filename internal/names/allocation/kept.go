@@ -21,6 +21,7 @@ type keptBinding struct {
 	Owner   model.Name `json:"owner"`
 	// Identity is who that is, whatever its name.
 	Identity string       `json:"identity,omitempty"`
+	Client   bool         `json:"client,omitempty"` // of a lease
 	Zones    []model.Name `json:"zones"`
 	Host     netip.Addr   `json:"host"`
 	Ports    []model.Port `json:"ports"`
@@ -33,11 +34,11 @@ type keptBinding struct {
 
 func keep(b pool.Binding) keptBinding {
 	s := b.Service
-	return keptBinding{Service: s.Name, Owner: s.Owner, Identity: s.Identity, Zones: s.Zones, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
+	return keptBinding{Service: s.Name, Owner: s.Owner, Identity: s.Identity, Client: s.Client, Zones: s.Zones, Host: s.Host, Ports: s.Ports, Resting: b.State == pool.Resting}
 }
 
 func (k keptBinding) service() pool.Service {
-	return pool.Service{Name: k.Service, Owner: k.Owner, Identity: k.Identity, Zones: k.Zones, Host: k.Host, Ports: k.Ports}
+	return pool.Service{Name: k.Service, Owner: k.Owner, Identity: k.Identity, Client: k.Client, Zones: k.Zones, Host: k.Host, Ports: k.Ports}
 }
 
 // Store keeps what outlives a restart. *store.Store is one.

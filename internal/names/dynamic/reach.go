@@ -129,7 +129,7 @@ func (o *Options) end(hosts []*Host) {
 
 // spec is what the host opens.
 func (h *Host) spec() registry.HostSpec {
-	spec := registry.HostSpec{Name: h.Name, Address: h.Address, Identity: h.identity()}
+	spec := registry.HostSpec{Name: h.Name, Address: h.Address, Identity: h.identity(), Client: h.Client != ""}
 	for _, s := range h.entry.Services {
 		if s.Label == "" {
 			spec.Open, spec.Web = s.Ports, s.Web

@@ -173,5 +173,5 @@ func (l Lendable) CountRegistered() int {
 }
 
 func lendable(s *registry.Service) pool.Service {
-	return pool.Service{Name: s.Name, Owner: s.Owner, Identity: s.Identity, Zones: s.Zones, Host: s.Host, Ports: s.Ports}
+	return pool.Service{Name: s.Name, Owner: s.Owner, Identity: s.Identity, Client: s.Client, Zones: s.Zones, Host: s.Host, Ports: s.Ports}
 }
