@@ -65,11 +65,11 @@ func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 	if err == nil {
 		found.Configuration = append(found.Configuration, before.Rivals()...)
 	}
-	hops, _, err := machine.FindNextHops()
+	hops, err := machine.FindNextHops()
 	if err != nil {
 		return found
 	}
-	facts, err := diagnose.Collect(&setup, hops)
+	facts, err := diagnose.Collect(&setup, hops.Addresses)
 	if err != nil {
 		return found
 	}

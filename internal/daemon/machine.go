@@ -79,6 +79,6 @@ func (g *Daemon) reconciler() *machine.Reconciler {
 		Listen:  machine.NewNotices,
 		Refresh: g.data.Refresh, Look: g.readLocalAddresses, Hops: g.readNextHops, Log: g.log,
 		Routed:     func() { g.data.RoutesChanged(); g.machine.RoutesChanged() },
-		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.SharedNextHops()) },
+		Neighbours: func() error { return g.data.ConfirmNeighbours(g.machine.Neighbours()) },
 	}
 }

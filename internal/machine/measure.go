@@ -2,9 +2,11 @@ package machine
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/metrics/metric"
 )
 
@@ -22,14 +24,30 @@ func (m *Machine) Measure(page metric.Page) error {
 	if err != nil {
 		return fmt.Errorf("list the neighbours: %w", err)
 	}
-	failed := map[string]bool{}
+	failed := map[datapath.Neighbour]bool{}
 	for _, n := range neighbours {
-		if !answers(n.State) {
-			failed[n.IP.String()] = true
+		if a, ok := netip.AddrFromSlice(n.IP); ok && !answers(n.State) {
+			failed[datapath.Neighbour{Link: n.LinkIndex, Address: a.Unmap()}] = true
 		}
 	}
+	up := m.up(failed)
 	for _, hop := range hops {
-		metric.PutIf(page, metric.NextHopUp, !failed[hop.String()], hop.String())
+		metric.PutIf(page, metric.NextHopUp, up[hop], hop.String())
 	}
 	return nil
+}
+
+// up says which next hops answer, on each of the links that they are a route's next hop on.
+func (m *Machine) up(failed map[datapath.Neighbour]bool) map[netip.Addr]bool {
+	up := map[netip.Addr]bool{}
+	hops, _ := m.LastNextHops()
+	for _, hop := range hops {
+		up[hop] = true
+	}
+	for _, n := range m.Neighbours() {
+		if failed[n] {
+			up[n.Address] = false
+		}
+	}
+	return up
 }

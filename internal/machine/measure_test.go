@@ -1,9 +1,13 @@
 package machine
 
 import (
+	"maps"
+	"net/netip"
 	"testing"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/realmgate/realmgate/internal/datapath"
 )
 
 // Who does not answer is asked again for as long as packets come, and does not answer meanwhile either.
@@ -15,6 +19,26 @@ func TestWhoIsAskedDoesNotAnswer(t *testing.T) {
 	} {
 		if got := answers(state); got != want {
 			t.Errorf("state %#x: %v, want %v", state, got, want)
+		}
+	}
+}
+
+// A next hop is down where a route leads to it, whatever the kernel knows of its address on other links.
+func TestNextHopIsOfALink(t *testing.T) {
+	t.Parallel()
+	one, other := netip.MustParseAddr("198.18.0.254"), netip.MustParseAddr("fe80::1")
+	var m Machine
+	m.hops.found = NextHops{Addresses: []netip.Addr{one, other}, neighbours: []datapath.Neighbour{{Link: 2, Address: one}, {Link: 2, Address: other}, {Link: 3, Address: other}}}
+	for about, c := range map[string]struct {
+		failed datapath.Neighbour
+		want   map[netip.Addr]bool
+	}{
+		"on its link":          {datapath.Neighbour{Link: 2, Address: one}, map[netip.Addr]bool{one: false, other: true}},
+		"on another link":      {datapath.Neighbour{Link: 3, Address: one}, map[netip.Addr]bool{one: true, other: true}},
+		"on one of both links": {datapath.Neighbour{Link: 3, Address: other}, map[netip.Addr]bool{one: true, other: false}},
+	} {
+		if got := m.up(map[datapath.Neighbour]bool{c.failed: true}); !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v", about, got)
 		}
 	}
 }

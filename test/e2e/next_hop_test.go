@@ -138,6 +138,29 @@ func (s *shared) talkTo(t *testing.T, address netip.Addr) func() (string, error)
 	return func() (string, error) { return echoOn(connection) }
 }
 
+// A next hop to which no packet ever goes is down while nobody has its address, and up when somebody has.
+func TestIdleNextHopIsBack(t *testing.T) {
+	t.Parallel()
+	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
+	hop := r.Clients[0].IP.As4()
+	hop[3] = 77 // nobody speaks by that
+	router := netip.AddrFrom4(hop).String()
+	if err := r.Gateway.SetSysctl("net/ipv4/neigh/"+r.Gateway.Public[0]+"/base_reachable_time_ms", "1000"); err != nil { // it is doubted soon
+		t.Fatal(err)
+	}
+	r.command("gateway", "ip", "route", "add", "203.0.113.0/24", "via", router)
+	d := r.start(r.configuration() + readable)
+	up := func(want float64) func() bool {
+		return func() bool {
+			got, known := d.scrape()[`realmgate_nexthop_up{gateway="`+router+`"}`]
+			return known && got == want
+		}
+	}
+	eventually(t, 60*time.Second, "the next hop is down", up(0))
+	r.command("client1", "ip", "address", "add", router+"/32", "dev", "eth0")
+	eventually(t, 60*time.Second, "the next hop is up", up(1))
+}
+
 // Two next hops of IPv6 (RFC 5549) get each its own packets.
 func TestNextHopsOfIPv6(t *testing.T) {
 	t.Parallel()
