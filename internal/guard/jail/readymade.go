@@ -10,9 +10,7 @@ import (
 // syslog is how a line begins that rsyslog or journalctl (--output=short, short-full,
 // short-iso, short-precise) wrote: time, host, program. It is followed by the number of the
 // process in square brackets.
-const syslog = `^` + stamp
-
-const stamp = `(?:[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ 0-9]\d \d\d:\d\d:\d\d(?:\.\d+)?|` +
+const syslog = `^(?:[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ 0-9]\d \d\d:\d\d:\d\d(?:\.\d+)?|` +
 	`(?:[A-Z][a-z]{2} )?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?: ?[A-Z+-][0-9A-Z:]*)?) [^ ]+ `
 
 // Since OpenSSH 9.8 a program of its own serves a connection.
@@ -20,12 +18,20 @@ const sshd = syslog + `sshd(?:-session)?\[\d+\]: `
 
 const smtpd = syslog + `postfix[^ \[/]*/(?:[a-z]+/)?(?:smtpd|postscreen)\[\d+\]: `
 
-// login is one of Dovecot's programs that strangers speak to, in syslog and in a file of Dovecot's own (log_path).
-const login = `^(?:` + stamp + `dovecot(?:\[\d+\])?: |(?:[A-Z][a-z]{2} [ 0-9]\d|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d )` +
-	`(?:imap|pop3|managesieve|submission)-login: (?:Info: )?`
+// What stands before an address is bounded where a stranger writes it in any length: rsyslog cuts a line at 8 KiB, others sooner,
+// which may be right behind an address that it ends in. Longer are neither names of users nor of sites: WordPress keeps 100.
+const (
+	upTo100 = `{0,100}`
+	upTo128 = `{0,128}`
+)
+
+// login is one of Dovecot's programs that strangers speak to, at the end of a connection, up to the address.
+const login = `(?:imap|pop3|managesieve|submission)-login: (?:Info: )?` +
+	`(?:Aborted login|Login aborted|Disconnected|Client has quit the connection|Remote closed connection)[^<>]*` +
+	` \(auth failed, \d+ attempts(?: in \d+ secs)?\)(?: \([a-z_]+\))?:.` + upTo128 + ` rip=<ADDRESS>, lip=[0-9A-Fa-f:.]+(?:, mpid=\d+)?(?:, [^=<>]*)?(?:, session=<[^<>=, ]*={0,2}>)?$`
 
 // wordpress is the plugin "WP fail2ban", or one that writes as it does. In brackets is the site that the client names.
-const wordpress = syslog + `(?:wordpress|wp)\([^ ]*\)\[\d+\]: `
+const wordpress = syslog + `(?:wordpress|wp)\([^ ]` + upTo100 + `\)\[\d+\]: `
 
 // readyMade are the patterns of which users give the name.
 var readyMade = map[string][]string{
@@ -50,13 +56,13 @@ var readyMade = map[string][]string{
 	// stands before the address, and is any text; after the address is the state of TLS, and
 	// the session's name.
 	"dovecot": {
-		login + `(?:Aborted login|Login aborted|Disconnected|Client has quit the connection|Remote closed connection)[^<>]*` +
-			` \(auth failed, \d+ attempts(?: in \d+ secs)?\)(?: \([a-z_]+\))?:.* rip=<ADDRESS>, lip=[0-9A-Fa-f:.]+(?:, mpid=\d+)?(?:, [^=<>]*)?(?:, session=<[^<>=, ]*={0,2}>)?$`,
+		syslog + `dovecot(?:\[\d+\])?: ` + login,
+		`^(?:[A-Z][a-z]{2} [ 0-9]\d|\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d ` + login, // a file of Dovecot's own (log_path)
 	},
 	// After the address nothing is written. Who names no site of the machine is counted, too.
 	"wordpress": {
-		wordpress + `(?:XML-RPC a|REST a|A)uthentication (?:failure|attempt) for .* from <ADDRESS>$`,
-		wordpress + `(?:Blocked (?:authentication attempt for .*|user enumeration attempt)|Empty username|XML-RPC multicall authentication failure) from <ADDRESS>$`,
+		wordpress + `(?:XML-RPC a|REST a|Blocked a|A)uthentication (?:failure|attempt) for (?:unknown user )?.` + upTo100 + ` from <ADDRESS>$`,
+		wordpress + `(?:Blocked user enumeration attempt|Empty username|XML-RPC multicall authentication failure) from <ADDRESS>$`,
 	},
 	// The server's log, as for nginx-access, also Apache's: WordPress answers a wrong password
 	// with its form again, and a right one by a redirection.

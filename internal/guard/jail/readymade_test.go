@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -90,6 +91,7 @@ var samples = []sample{
 	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: auth-worker(4711): pam(bob,198.51.100.7,<8oNSumM3A8mK/86a>): pam_authenticate() failed: Authentication failure (Password mismatch?)"},
 	{"dovecot", "198.51.100.7", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 2 secs): user=<x>, method=PLAIN, rip=203.0.113.1, lip=192.0.2.25, session=<x>>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25, TLS, session=<8oNSumM3A8mK/86a>"},
 	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Login: user=<Disconnected (auth failed, 1 attempts in 2 secs): user=<x>, rip=203.0.113.1, lip=192.0.2.25>, method=PLAIN, rip=198.51.100.7, lip=192.0.2.25"},
+	{"dovecot", "", "Jan  2 15:04:05 mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 2 secs): user=<" + strings.Repeat("x", 8000) + ", rip=203.0.113.1, lip=192.0.2.25"},
 
 	// "WP fail2ban", free and premium, and what other plugins took over from it.
 	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication failure for admin from 198.51.100.7"},
@@ -104,6 +106,10 @@ var samples = []sample{
 	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Pingback requested from 198.51.100.7"},
 	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication failure for admin from 198.51.100.7 port 443"},
 	{"wordpress", "198.51.100.7", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication attempt for unknown user x from 203.0.113.1 from 198.51.100.7"},
+	// Names so long that what writes the log cuts the line off behind an address of the client's choice.
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Authentication attempt for unknown user " + strings.Repeat("x", 8000) + " from 203.0.113.1"},
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(www.example.org)[4711]: Blocked authentication attempt for " + strings.Repeat("x", 900) + " from 203.0.113.1"},
+	{"wordpress", "", "Jan  2 15:04:05 web wordpress(" + strings.Repeat("x", 8000) + ")[4711]: Authentication attempt for unknown user x from 203.0.113.1"},
 	{"wordpress", "", "Jan  2 15:04:05 web sshd[4711]: wordpress(www.example.org)[4711]: Authentication failure for admin from 203.0.113.1"},
 
 	{"wordpress-access", "198.51.100.7", `198.51.100.7 - - [02/Jan/2026:15:04:05 +0100] "POST /wp-login.php HTTP/1.1" 200 4523 "https://www.example.org/wp-login.php" "Mozilla/5.0"`},
@@ -242,7 +248,11 @@ func TestNobodyCanForgeOrHideAnAddressFromReadyMadePatterns(t *testing.T) {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			text := strings.Join(rapid.SliceOfN(word, 0, 8).Draw(t, "text"), "")
 			for _, line := range lines(text) {
-				if a, _ := w.match([]byte(line)); a != netip.MustParseAddr("198.51.100.7") {
+				a, _ := w.match([]byte(line))
+				if bounded := name == "wordpress" || name == "dovecot"; bounded && !a.IsValid() && utf8.RuneCountInString(text) > 100 {
+					continue // nobody has so long a name
+				}
+				if a != netip.MustParseAddr("198.51.100.7") {
 					t.Fatalf("%v in %q", a, line)
 				}
 			}
