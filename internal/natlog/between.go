@@ -16,31 +16,38 @@ func (f *folder) between(q query, until time.Time) (found, error) {
 		return all, err
 	}
 	for _, k := range keys {
-		last, told := words[k]
-		for told && milli(last.Time) > from && len(all.users) < mostUsers {
-			earlier, before, err := f.lookFor([]key{k}, last.Time.Add(-time.Millisecond))
+		last, floor := words[k], all.floor
+		for say := sayOf(last, floor); say > from && len(all.users) < mostUsers; say = sayOf(last, floor) {
+			earlier, before, err := f.lookFor([]key{k}, time.UnixMilli(say-1))
 			if err != nil {
 				return all, err
 			}
-			all.add(earlier, last.Record)
-			last, told = before[k]
+			all.add(earlier, last.Record, say)
+			last, floor = before[k], earlier.floor
 		}
 	}
 	slices.SortStableFunc(all.users, func(a, b user) int { return a.record.Time.Compare(b.record.Time) })
 	return all, nil
 }
 
-// add adds who had an endpoint just before a record of it, and what is not known of then.
-func (f *found) add(earlier found, next Record) {
+// sayOf is since when a search says who had an endpoint: since its last word, or since what the search did not look behind.
+func sayOf(last word, floor int64) int64 { return max(milli(last.Time), floor) }
+
+// add adds who had an endpoint just before a time, and what is not known of then; next is the record of that time, if there is one.
+func (f *found) add(earlier found, next Record, at int64) {
 	f.lost, f.gap = max(f.lost, earlier.lost), f.gap || earlier.gap
 	if f.first.After(earlier.first) {
 		f.first = earlier.first
 	}
+	told := milli(next.Time) == at
 	for _, u := range earlier.users {
-		if u.until.IsZero() && !next.Kind.begins() {
+		if slices.ContainsFunc(f.users, func(known user) bool { return known.record == u.record }) {
+			continue // it is known from behind what the search did not look behind
+		}
+		if told && u.until.IsZero() && !next.Kind.begins() {
 			u.until = next.Time
 		}
-		if next.Kind.stands() && (u.until.IsZero() || u.until.After(next.Time)) { // it is the same, of which that is known twice
+		if told && next.Kind.stands() && (u.until.IsZero() || u.until.After(next.Time)) { // it is the same, of which that is known twice
 			f.users = slices.DeleteFunc(f.users, func(known user) bool {
 				same := known.record.Kind == next.Kind && known.record.External == next.External && known.record.Time.Equal(next.Time) && known.record.Private == u.record.Private
 				if same {

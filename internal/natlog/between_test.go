@@ -84,3 +84,43 @@ func TestUserOverMidnight(t *testing.T) {
 	w.saysOf(40000, midnight.Add(-500*time.Millisecond), time.Second, "23:00:00.000 host1.example until 00:00:00, 00:00:00.300 host1.example")
 	w.saysOf(40000, midnight, time.Second, "before 00:00:00.000 host1.example until 00:00:00, 00:00:00.300 host1.example")
 }
+
+// What ends before the log, or another process, begins within the time is found, too; also what had no end by then.
+func TestUsersBeforeARestart(t *testing.T) {
+	t.Parallel()
+	for _, adopted := range []bool{false, true} {
+		w := newWriter(t)
+		w.put(Record{Kind: LogBegun}, mapping(MappingBegun, 1, 40000), mapping(MappingBegun, 1, 40001))
+		w.pass(5 * time.Second)
+		w.put(mapping(MappingEnded, 1, 40000))
+		if err := w.close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := again(t, w.path, noon.Add(21*time.Second))
+		next.put(Record{Kind: LogBegun, Adopted: adopted})
+		for range 2 {
+			next.saysOf(40000, noon, time.Minute, "12:00:00.000 host1.example until 12:00:05")
+			next.saysOf(40001, noon, time.Minute, "12:00:00.000 host1.example")
+			next.saysOf(40000, noon.Add(30*time.Second), time.Second, "")
+			next.pass(5 * time.Minute)
+			next.put()
+		}
+	}
+}
+
+// Who had a port just before midnight is found by a time that lasts until after it.
+func TestUserBeforeMidnight(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t)
+	midnight := noon.Add(12 * time.Hour)
+	w.at = midnight.Add(-40 * time.Second)
+	w.put(Record{Kind: LogBegun})
+	w.pass(30 * time.Second)
+	w.put(mapping(MappingBegun, 1, 40000))
+	w.pass(5 * time.Second)
+	w.put(mapping(MappingEnded, 1, 40000))
+	w.at = midnight
+	w.put()
+	w.saysOf(40000, midnight.Add(-30*time.Second), time.Minute, "23:59:50.000 host1.example until 23:59:55")
+	w.saysOf(40000, midnight, time.Minute, "")
+}

@@ -34,6 +34,7 @@ type found struct {
 	first time.Time // of what was looked at: where it is later than what was asked for, there is no log of then
 	lost  uint64    // records, between what is known and the time that is asked about
 	gap   bool      // the log was not kept for a while in between
+	floor int64     // what is older was not looked at; 0: all was
 }
 
 // keysOf are the endpoints under which somebody can have an address and a port: as a mapping, as a service, or with all ports.
@@ -326,7 +327,7 @@ func (s *search) ends(d *day, until map[key]time.Time) error {
 }
 
 func (s *search) says(until map[key]time.Time) found {
-	said := found{first: time.UnixMilli(s.first).UTC()}
+	said := found{first: time.UnixMilli(s.first).UTC(), floor: s.floor}
 	if s.blind > 0 && s.floor == 0 && len(s.unknown()) > 0 {
 		said.first = time.UnixMilli(s.blind).UTC()
 	}
