@@ -59,6 +59,7 @@ type Traced struct {
 	Begins time.Time `json:"begins,omitzero"`
 	Lost   uint64    `json:"lost,omitempty"`        // records that were lost about then: an end may be missing
 	Gap    bool      `json:"interrupted,omitempty"` // the log was off for a while about then
+	More   bool      `json:"more,omitempty"`        // there were more users within that time than are told of
 }
 
 // TraceUser is who had an endpoint.

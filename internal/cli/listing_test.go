@@ -46,7 +46,7 @@ func TestOutput(t *testing.T) {
 			{Name: "www.hosta.foo.example.", Protocol: model.TCP, Port: 80, Ending: client.Ending{Passes: true}},
 		},
 	}}
-	nobody := &fakeDaemon{traced: client.Traced{Begins: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Lost: 3, Gap: true}}
+	nobody := &fakeDaemon{traced: client.Traced{Begins: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Lost: 3, Gap: true, More: true}}
 	passes := &fakeDaemon{explained: client.Explanation{
 		From: netip.MustParseAddr("10.0.0.100"), To: "192.0.2.9", Protocol: model.ICMP, Direction: "out", Ending: client.Ending{Passes: true, Function: "out/friends"},
 	}}

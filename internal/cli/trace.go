@@ -114,6 +114,9 @@ func doubts(r client.TraceRequest, x client.Traced, synchronised bool) (lines []
 	case len(x.Users) == 0:
 		lines = append(lines, "Nobody had it then.")
 	}
+	if x.More {
+		lines = append(lines, "There were more within that time: ask about less of it.")
+	}
 	if x.Lost > 0 {
 		lines = append(lines, fmt.Sprintf("%d records of about that time are lost: it may be wrong.", x.Lost))
 	}

@@ -1,15 +1,17 @@
 package natlog
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"time"
 )
 
-// mostUsers bounds the users of an endpoint that are told of. A port rests between two of them.
-const mostUsers = 1000
+// mostUsers bounds the users of an endpoint that are told of: each takes a look-up, of up to 80 ms. A port rests between two of them.
+const mostUsers = 100
 
 // between says who had an endpoint at the query's time, or later, but before until: the first is the first of each endpoint.
-func (f *folder) between(q query, until time.Time) (found, error) {
+func (f *folder) between(ctx context.Context, q query, until time.Time) (found, error) {
 	from, keys := milli(q.at), keysOf(q)
 	all, words, err := f.lookFor(keys, time.UnixMilli(max(from, milli(until)-1)))
 	if err != nil {
@@ -17,7 +19,14 @@ func (f *folder) between(q query, until time.Time) (found, error) {
 	}
 	for _, k := range keys {
 		last, floor := words[k], all.floor
-		for say := sayOf(last, floor); say > from && len(all.users) < mostUsers; say = sayOf(last, floor) {
+		for say := sayOf(last, floor); say > from; say = sayOf(last, floor) {
+			if len(all.users) >= mostUsers {
+				all.more = true
+				break
+			}
+			if err := context.Cause(ctx); err != nil { // a look-up takes some milliseconds
+				return all, fmt.Errorf("look for earlier users: %w", err)
+			}
 			earlier, before, err := f.lookFor([]key{k}, time.UnixMilli(say-1))
 			if err != nil {
 				return all, err

@@ -1,17 +1,21 @@
 package natlog
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/api"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/natlog/settings"
 )
 
 // saysOf is says of the times from one until another; each user has its beginning before it.
 func (w *writer) saysOf(port uint16, from time.Time, last time.Duration, want string) {
 	w.t.Helper()
-	said, err := (&folder{path: w.path}).between(query{outside, port, model.AnyProtocol, from}, from.Add(last))
+	said, err := (&folder{path: w.path}).between(w.t.Context(), query{outside, port, model.AnyProtocol, from}, from.Add(last))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -123,4 +127,55 @@ func TestUserBeforeMidnight(t *testing.T) {
 	w.put()
 	w.saysOf(40000, midnight.Add(-30*time.Second), time.Minute, "23:59:50.000 host1.example until 23:59:55")
 	w.saysOf(40000, midnight, time.Minute, "")
+}
+
+// Of a time in which more had a port than are told of, that is said; and who asks may go before all are found.
+func TestTooManyUsers(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t)
+	w.put(Record{Kind: LogBegun})
+	var records []Record
+	for range mostUsers + 1 {
+		for _, kind := range []Kind{MappingBegun, MappingEnded} {
+			w.pass(time.Millisecond)
+			r := mapping(kind, 1, 40000)
+			r.Time = w.at
+			records = append(records, r)
+		}
+	}
+	w.put(records...)
+	for last, want := range map[time.Duration]int{2 * mostUsers * time.Millisecond: mostUsers, time.Hour: mostUsers} {
+		said, err := w.between(t.Context(), query{outside, 40000, model.UDP, noon.Add(time.Millisecond)}, noon.Add(time.Millisecond+last))
+		if err != nil || len(said.users) != want || said.more != (last == time.Hour) {
+			t.Errorf("within %v are %d users, more %t, %v", last, len(said.users), said.more, err)
+		}
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if said, err := w.between(ctx, query{outside, 40000, model.UDP, noon}, noon.Add(time.Hour)); !errors.Is(err, context.Canceled) {
+		t.Errorf("when nobody waits any more, %d users are looked for, %v", len(said.users), err)
+	}
+}
+
+// One trace goes on at a time; another waits, as long as its caller.
+func TestOneTraceAtATime(t *testing.T) {
+	t.Parallel()
+	s := newService(t, &plane{}, settings.Log{Sinks: []settings.Sink{directory(t.TempDir(), 2)}})
+	ask := func(ctx context.Context) error {
+		_, err := s.Trace(ctx, api.TraceRequest{Address: outside, Port: 40000, Protocol: model.UDP, At: noon, Until: noon.Add(time.Second)})
+		return err
+	}
+	s.tracing <- struct{}{}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := ask(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("beside another: %v", err)
+	}
+	<-s.tracing
+	if err := ask(t.Context()); err != nil {
+		t.Errorf("behind another: %v", err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
 }

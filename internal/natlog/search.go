@@ -34,6 +34,7 @@ type found struct {
 	first time.Time // of what was looked at: where it is later than what was asked for, there is no log of then
 	lost  uint64    // records, between what is known and the time that is asked about
 	gap   bool      // the log was not kept for a while in between
+	more  bool      // there are more users, who are not told
 	floor int64     // what is older was not looked at; 0: all was
 }
 

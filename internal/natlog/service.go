@@ -50,6 +50,8 @@ type Service struct {
 	now  func() time.Time
 	data Data // from Open on
 
+	tracing chan struct{} // has one while a Trace looks into files
+
 	mutex  sync.Mutex // guards what follows
 	config settings.Log
 	sinks  []*sink
@@ -61,7 +63,9 @@ type Service struct {
 }
 
 // New makes one that logs nothing.
-func New(o Options) *Service { return &Service{Options: o, now: time.Now, has: map[string]*sink{}} }
+func New(o Options) *Service {
+	return &Service{Options: o, now: time.Now, has: map[string]*sink{}, tracing: make(chan struct{}, 1)}
+}
 
 // Open begins the log of a start, before packets come.
 func (s *Service) Open(data Data, c settings.Log) lifecycle.Change {

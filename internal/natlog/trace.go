@@ -12,7 +12,7 @@ import (
 )
 
 // Trace implements api.LogCommands.
-func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, error) {
+func (s *Service) Trace(ctx context.Context, r api.TraceRequest) (api.Traced, error) {
 	s.mutex.Lock()
 	sinks := s.config.Sinks
 	s.mutex.Unlock()
@@ -20,8 +20,14 @@ func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, erro
 	if i < 0 {
 		return api.Traced{}, api.WithRemedy(api.Absent("nothing is logged into files"), "give log a sink with a directory, and reload")
 	}
+	select {
+	case s.tracing <- struct{}{}: // one at a time: a long one takes a core
+		defer func() { <-s.tracing }()
+	case <-ctx.Done():
+		return api.Traced{}, fmt.Errorf("wait for another trace to end: %w", context.Cause(ctx))
+	}
 	f := &folder{path: sinks[i].Directory}
-	said, err := f.between(query{r.Address, r.Port, r.Protocol, r.At}, r.Until)
+	said, err := f.between(ctx, query{r.Address, r.Port, r.Protocol, r.At}, r.Until)
 	if err != nil {
 		return api.Traced{}, err
 	}
@@ -36,7 +42,7 @@ func (s *Service) Trace(_ context.Context, r api.TraceRequest) (api.Traced, erro
 var mapped = map[model.Protocol]bool{model.AnyProtocol: true, model.TCP: true, model.UDP: true, model.ICMP: true}
 
 func (f found) answer() api.Traced {
-	traced := api.Traced{Users: []api.TraceUser{}, Begins: f.first, Lost: f.lost, Gap: f.gap}
+	traced := api.Traced{Users: []api.TraceUser{}, Begins: f.first, Lost: f.lost, Gap: f.gap, More: f.more}
 	for _, u := range f.users {
 		traced.Users = append(traced.Users, u.answer())
 	}
