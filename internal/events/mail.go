@@ -39,26 +39,65 @@ func (m *mail) deliver(ctx context.Context, lines [][]byte, _ func(error)) (int,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, m.limit, errSlowMail)
 	defer cancel()
-	message, err := m.message(digestOf(lines))
-	if err != nil {
-		return 0, err
-	}
 	client, err := m.client()
 	if err != nil {
 		return 0, fmt.Errorf("prepare a mail to %s: %w", m.Server, err)
 	}
-	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+	d := digestOf(lines)
+	err = m.send(ctx, client, d, m.To)
+	if !errors.Is(err, &gomail.SendError{Reason: gomail.ErrSMTPRcptTo}) || len(m.To) == 1 {
+		if err != nil && isRefused(err) {
+			err = &refusedError{err}
 		}
-		return 0, fmt.Errorf("send a mail by %s: %w", m.Server, err)
+		if err != nil {
+			return 0, err
+		}
+		return len(lines), nil
 	}
-	return len(lines), nil // a server that has it may say goodbye as it likes
+	// One who is gone keeps it from all.
+	var failed error
+	sent := false
+	for _, to := range m.To {
+		err := m.send(ctx, client, d, []string{to})
+		failed, sent = errors.Join(failed, err), sent || err == nil
+	}
+	if !sent {
+		return 0, failed
+	}
+	return len(lines), failed
 }
 
-func (m *mail) message(d digest) (*gomail.Msg, error) {
+// refusedError is why lines will never be taken: they are lost.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// isRefused reports whether the text of a mail is refused for good (RFC 5321 §4.2.1), whoever it is to.
+func isRefused(err error) bool {
+	var failed *gomail.SendError
+	return errors.As(err, &failed) && failed.ErrorCode() >= 500 && (failed.Reason == gomail.ErrSMTPData || failed.Reason == gomail.ErrSMTPDataClose)
+}
+
+// send sends a mail to some.
+func (m *mail) send(ctx context.Context, client *gomail.Client, d digest, to []string) error {
+	message, err := m.message(d, to)
+	if err != nil {
+		return err
+	}
+	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() { // who has it may say goodbye as it likes
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		} else if message.HasSendError() {
+			err = message.SendError()
+		}
+		return fmt.Errorf("send a mail by %s: %w", m.Server, err)
+	}
+	return nil
+}
+
+func (m *mail) message(d digest, to []string) (*gomail.Msg, error) {
 	message := gomail.NewMsg()
-	if err := errors.Join(message.From(m.From), message.To(m.To...)); err != nil {
+	if err := errors.Join(message.From(m.From), message.To(to...)); err != nil {
 		return nil, fmt.Errorf("address a mail: %w", err)
 	}
 	message.Subject(printable(d.subject))

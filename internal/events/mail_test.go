@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +26,7 @@ type server struct {
 	own     *tls.Config
 	plain   bool   // it offers no STARTTLS
 	refuses string // what it answers to DATA's end
+	gone    string // a recipient that it has no more
 	got     chan letter
 }
 
@@ -105,6 +107,11 @@ func (s *server) talk(c net.Conn, secret bool) {
 		case verb == "MAIL":
 			l.from = rest
 			say("250 2.1.0 ok")
+		case verb == "RCPT" && s.gone != "" && strings.Contains(rest, s.gone):
+			say("550 5.1.1 user unknown")
+		case verb == "RSET":
+			l.to = nil
+			say("250 2.0.0 ok")
 		case verb == "RCPT":
 			l.to = append(l.to, strings.TrimPrefix(rest, "TO:"))
 			say("250 2.1.5 ok")
@@ -182,5 +189,45 @@ func TestMailIsRefused(t *testing.T) {
 		if n != 0 || err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), m.Server) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%d, %v, want %q", n, err, want)
 		}
+	}
+}
+
+// A recipient that is gone takes the mail from nobody else, and is told.
+func TestMailWithoutARecipient(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	s.gone = "root@example.net"
+	m := s.outlet(settings.TLSUpgrade, "gw", "right")
+	n, err := m.deliver(t.Context(), lined(t, 0, banned("198.51.100.7", "a")), nil)
+	if n != 1 || err == nil || !strings.Contains(err.Error(), "user unknown") || !strings.Contains(err.Error(), s.gone) {
+		t.Errorf("%d, %v", n, err)
+	}
+	select {
+	case l := <-s.got:
+		if fmt.Sprint(l.to) != "[<noc@example.net>]" {
+			t.Errorf("it is sent to %v", l.to)
+		}
+	default:
+		t.Error("nobody has it")
+	}
+	m.To = []string{s.gone}
+	if n, err := m.deliver(t.Context(), lined(t, 0, banned("198.51.100.7", "a")), nil); n != 0 || err == nil {
+		t.Errorf("when all are gone: %d, %v", n, err)
+	}
+}
+
+// A mail that is refused for good is lost, and the next one is sent and says so.
+func TestMailIsRefusedForGood(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, false)
+	s.refuses = "554 5.6.0 no such mails"
+	k := newSink(Options{Name: "mail"}, slog.New(slog.DiscardHandler))
+	k.put(&record{time.Now(), "gw", 1, banned("198.51.100.7", "a")}, false)
+	if _, err := k.step(t.Context(), s.outlet(settings.TLSUpgrade, "gw", "right")); err == nil || !strings.Contains(err.Error(), "no such mails") {
+		t.Errorf("it is refused: %v", err)
+	}
+	k.put(&record{time.Now(), "gw", 2, banned("198.51.100.8", "b")}, false)
+	if e := k.queue.waiting; len(e) != 1 || e[0].lost != 1 || k.queue.lost != 1 || k.queue.delivered != 0 {
+		t.Errorf("behind it wait %+v; %d are lost, %d delivered", e, k.queue.lost, k.queue.delivered)
 	}
 }

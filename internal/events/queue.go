@@ -45,6 +45,21 @@ func (q *queue) done(n int) {
 	q.waiting = q.waiting[n:]
 }
 
+// lose says that the first n events are lost, which whoever comes next is told.
+func (q *queue) lose(n int) {
+	lost := uint64(n)
+	for _, e := range q.waiting[:n] {
+		lost += e.lost
+	}
+	q.lost += uint64(n)
+	q.waiting = q.waiting[n:]
+	if len(q.waiting) > 0 {
+		q.waiting[0].lost += lost
+	} else {
+		q.since += lost
+	}
+}
+
 // abandon gives up what waits.
 func (q *queue) abandon() {
 	q.lost += uint64(len(q.waiting))

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -76,6 +77,11 @@ func (s *sink) run(ctx context.Context, out outlet) {
 	wait, failed, before := firstWait, time.Time{}, uint64(0)
 	for ctx.Err() == nil {
 		more, err := s.step(ctx, out)
+		if _, _, pause := s.pace(); pause > 0 && s.delivered() > before { // also where not everybody has it
+			before = s.delivered()
+			s.pause(ctx, pause)
+			continue
+		}
 		if err != nil && ctx.Err() == nil {
 			if s.isClosing() {
 				break // it had its last chance
@@ -85,11 +91,6 @@ func (s *sink) run(ctx context.Context, out outlet) {
 			}
 			s.pause(ctx, waitOf(err, wait))
 			wait, failed = min(2*wait, longWait), time.Now()
-			continue
-		}
-		if _, _, pause := s.pace(); pause > 0 && s.delivered() > before {
-			before = s.delivered()
-			s.pause(ctx, pause)
 			continue
 		}
 		if more {
@@ -121,9 +122,12 @@ func (s *sink) pause(ctx context.Context, wait time.Duration) {
 // step offers the outlet what waits, and reports whether more does.
 func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 	s.mutex.Lock()
-	most, octets, _ := s.pace()
+	most, octets, pause := s.pace()
 	entries := s.queue.first(most)
 	s.mutex.Unlock()
+	if pause > 0 && len(entries) == 0 { // what became of the last message stays told
+		return false, nil
+	}
 	lines, size := make([][]byte, 0, len(entries)), 0
 	for _, e := range entries {
 		line, err := e.record.line(e.lost)
@@ -138,6 +142,10 @@ func (s *sink) step(ctx context.Context, out outlet) (more bool, err error) {
 	n, err := out.deliver(ctx, lines, s.setFault)
 	s.mutex.Lock()
 	s.queue.done(n)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		s.queue.lose(len(lines) - n)
+	}
 	more = len(s.queue.waiting) > 0
 	s.mutex.Unlock()
 	if ctx.Err() == nil {
