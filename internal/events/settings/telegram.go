@@ -2,6 +2,8 @@ package settings
 
 import (
 	"errors"
+	"net/netip"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -29,8 +31,37 @@ func (d *telegramDraft) key() schema.Key {
 	return schema.Noting(&d.line, schema.Section("telegram",
 		schema.OneAt("token_file", &d.telegram.TokenFile, &d.fileLine, schema.FileName()).Must(),
 		schema.One("chat", &d.telegram.Chat, chat()).Must(),
-		schema.One("server", &d.telegram.Server, schema.URL()),
+		schema.One("server", &d.telegram.Server, botServer()),
 	))
+}
+
+// botServer is a URL behind which the token stands in the path: nobody on the way may read it.
+func botServer() schema.Kind[string] {
+	k := schema.URL()
+	k.Allowed = "https:// and a host; http:// at localhost"
+	parse := k.Parse
+	k.Parse = func(text string) (string, error) {
+		text, err := parse(text)
+		if err != nil {
+			return "", err
+		}
+		u, err := url.Parse(text)
+		switch {
+		case err != nil:
+			return "", err
+		case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+			return "", errors.New("give a host, and at most a port and a path")
+		case u.Scheme != "https" && !isLoopback(u.Hostname()):
+			return "", errors.New("the token would be sent for all to read: use https://")
+		}
+		return text, nil
+	}
+	return k
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
 var tokenForm = regexp.MustCompile(`^[0-9]+:[0-9A-Za-z_-]+$`)
