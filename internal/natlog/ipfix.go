@@ -126,10 +126,10 @@ func (o *ipfix) deliver(ctx context.Context, records []Record) (int, error) {
 	done := 0
 	for done < len(records) {
 		m := newMessage()
-		next := done
+		next, lost := done, uint64(0)
 		for next < len(records) && m.add(&records[next]) {
 			if records[next].Kind == Lost {
-				o.notSent += records[next].Count
+				lost += records[next].Count
 			}
 			next++
 		}
@@ -139,6 +139,7 @@ func (o *ipfix) deliver(ctx context.Context, records []Record) (int, error) {
 			}
 		}
 		done = next
+		o.notSent += lost // once, also where a message has to be sent again
 		if err := o.tell(false); err != nil {
 			return done, err
 		}

@@ -139,3 +139,30 @@ func TestIPFIX(t *testing.T) {
 		t.Errorf("quota exceeded came %d times", c.events[13])
 	}
 }
+
+// What was lost is said once, also when the connection breaks while that is told.
+func TestLostIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := accept(t, listener)
+	out := newIPFIX(settings.Sink{IPFIX: settings.Collector{Network: "tcp", Host: listener.Addr().String()}}, time.Now)
+	defer func() { _ = out.close(t.Context()) }()
+	if _, err := out.deliver(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = (<-accepted).Close()
+	<-out.gone               //nolint:errcheck // that it is over is enough
+	gone := make(chan error) // nobody has heard of that yet
+	out.gone = gone
+	_ = out.conn.Close()
+	records := []Record{{Kind: Lost, Count: 7}, mapping(MappingBegun, 1, 40000)}
+	if n, err := out.deliver(t.Context(), records); n != 0 || err == nil {
+		t.Fatalf("by a broken connection %d are delivered, %v", n, err)
+	}
+	if n, err := out.deliver(t.Context(), records); n != 2 || err != nil || out.notSent != 7 {
+		t.Errorf("%d are delivered, %v; %d are said to be lost, want 7", n, err, out.notSent)
+	}
+}
