@@ -50,6 +50,7 @@ func (l *link) open(ctx context.Context) (fresh bool, err error) {
 	if l.conn != nil {
 		return false, nil
 	}
+	stop := ctx
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	began := time.Now()
@@ -76,6 +77,9 @@ func (l *link) open(ctx context.Context) (fresh bool, err error) {
 	case err := <-l.gone:
 		l.drop()
 		return false, fmt.Errorf("connect to %s: %w", l.to, err)
+	case <-stop.Done():
+		l.drop()
+		return false, fmt.Errorf("connect to %s: %w", l.to, context.Cause(stop))
 	case <-time.After(max(answerTime, time.Since(began))): // the connection took more than its way there and back
 		return true, nil
 	}

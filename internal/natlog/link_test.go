@@ -2,9 +2,11 @@ package natlog
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -173,3 +175,19 @@ func (m messages) ReadFrom(b []byte) (int, net.Addr, error) {
 }
 
 func (m messages) WriteTo([]byte, net.Addr) (int, error) { return 0, net.ErrClosed }
+
+// Who ends the log does not wait for what a collector may say of a new connection.
+func TestConnectionIsLeft(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	accept(t, listener)
+	l := &link{to: settings.Collector{Network: "tcp", Host: listener.Addr().String()}}
+	ctx, leave := context.WithTimeout(t.Context(), answerTime/2) // it is connected by then
+	defer leave()
+	if fresh, err := l.open(ctx); fresh || !errors.Is(err, context.DeadlineExceeded) || l.conn != nil {
+		t.Errorf("fresh %t, %v", fresh, err)
+	}
+}
