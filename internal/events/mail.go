@@ -39,7 +39,7 @@ func (m *mail) deliver(ctx context.Context, lines [][]byte, _ func(error)) (int,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, m.limit, errSlowMail)
 	defer cancel()
-	client, err := m.client()
+	client, err := m.client(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("prepare a mail to %s: %w", m.Server, err)
 	}
@@ -108,7 +108,8 @@ func (m *mail) message(d digest, to []string) (*gomail.Msg, error) {
 	return message, nil
 }
 
-func (m *mail) client() (*gomail.Client, error) {
+// client connects until ctx ends: the library would wait for a server's word until the mail's time is over.
+func (m *mail) client(ctx context.Context) (*gomail.Client, error) {
 	host, port, err := net.SplitHostPort(m.Server)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,22 @@ func (m *mail) client() (*gomail.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []gomail.Option{gomail.WithPort(number), gomail.WithTimeout(m.limit)}
+	secure := m.trust
+	if secure == nil {
+		secure = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	}
+	dial := func(dialing context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(dialing, network, address)
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = c.Close() })
+		if m.TLS == settings.TLSAtOnce {
+			return tls.Client(c, secure), nil
+		}
+		return c, nil
+	}
+	options := []gomail.Option{gomail.WithPort(number), gomail.WithTimeout(m.limit), gomail.WithDialContextFunc(dial), gomail.WithTLSConfig(secure)}
 	switch m.TLS {
 	case settings.TLSAtOnce:
 		options = append(options, gomail.WithSSL())
@@ -126,11 +142,13 @@ func (m *mail) client() (*gomail.Client, error) {
 	default:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
-	if m.trust != nil {
-		options = append(options, gomail.WithTLSConfig(m.trust))
-	}
 	if m.User != "" {
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(m.User), gomail.WithPassword(m.Password))
+		auth := gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover)
+		if m.TLS == settings.TLSAtOnce { // the library does not see that a connection of ours is encrypted
+			auth = gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256PLUS, gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1PLUS,
+				gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthNTLM, gomail.SMTPAuthCramMD5, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin)
+		}
+		options = append(options, auth, gomail.WithUsername(m.User), gomail.WithPassword(m.Password))
 	}
 	return gomail.NewClient(host, options...)
 }

@@ -2,9 +2,11 @@ package events
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -229,5 +232,44 @@ func TestMailIsRefusedForGood(t *testing.T) {
 	k.put(&record{time.Now(), "gw", 2, banned("198.51.100.8", "b")}, false)
 	if e := k.queue.waiting; len(e) != 1 || e[0].lost != 1 || k.queue.lost != 1 || k.queue.delivered != 0 {
 		t.Errorf("behind it wait %+v; %d are lost, %d delivered", e, k.queue.lost, k.queue.delivered)
+	}
+}
+
+// A server that says nothing is left when the sink ends, whatever it was to say next.
+func TestMailServerThatStalls(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{settings.TLSAtOnce, settings.TLSUpgrade} {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		m := newMail(settings.Mail{Server: listener.Addr().String(), TLS: how, From: "a@example.net", To: []string{"b@example.net"}})
+		ctx, leave := context.WithCancel(t.Context())
+		delivered := make(chan error, 1)
+		lines := lined(t, 0, banned("198.51.100.7", "a"))
+		go func() {
+			_, err := m.deliver(ctx, lines, nil)
+			delivered <- err
+		}()
+		c, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if how == settings.TLSUpgrade {
+			_, _ = io.WriteString(c, "220 mx.example.net ESMTP\r\n")
+			if _, err := bufio.NewReader(c).ReadString('\n'); err != nil { // EHLO, which is not answered
+				t.Fatal(err)
+			}
+		}
+		leave()
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the server is waited for: %v", how, err)
+		}
+		_ = c.Close()
+		if err := <-delivered; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", how, err)
+		}
 	}
 }
