@@ -30,14 +30,14 @@ docs/reference/counters.md explains the reasons.`,
 	output := outputFlag(command)
 	var every periodFlag
 	command.Flags().Var(&every, "watch", "show it again every `TIME`, as 2s, until Ctrl-C")
-	show := func(ctx context.Context) error {
+	show := func(ctx context.Context, w io.Writer) error {
 		s, err := a.client().Status(ctx)
 		if err != nil {
 			return err
 		}
 		slices.Sort(s.Warnings)
 		if output.value == "json" {
-			return writeJSON(a.stdout, s)
+			return writeJSON(w, s)
 		}
 		parts := []string{statusHead(s, a.now()), statusWarnings(s), statusTables(s), statusInterfaces(s), statusOutbound(s), statusNames(s), statusWeb(s), statusReasons(s)}
 		if s.Single() { // the rest is of hosts inside
@@ -46,14 +46,14 @@ docs/reference/counters.md explains the reasons.`,
 				parts = slices.Insert(parts, 2, statusTables(s))
 			}
 		}
-		_, err = io.WriteString(a.stdout, strings.Join(parts, ""))
+		_, err = io.WriteString(w, strings.Join(parts, ""))
 		return written(err)
 	}
 	command.RunE = does(func(ctx context.Context) error {
 		if every == 0 {
-			return show(ctx)
+			return show(ctx, a.stdout)
 		}
-		return watch(ctx, a.stdout, time.Duration(every), show)
+		return watch(ctx, a.stdout, a.stderr, time.Duration(every), show)
 	})
 	return command
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,28 +40,30 @@ func (f *periodFlag) Set(s string) error {
 const clearScreen = "\x1b[H\x1b[2J"
 
 // watch shows something again and again until Ctrl-C, which is how it ends. If it cannot be shown any more, as a gateway starts
-// anew, it says so and goes on.
-func watch(ctx context.Context, w io.Writer, every time.Duration, show func(context.Context) error) error {
+// anew, it says so beside what was shown last, and goes on.
+func watch(ctx context.Context, stdout, stderr io.Writer, every time.Duration, show func(context.Context, io.Writer) error) error {
 	between := "\n"
-	if isTerminal(w) {
+	if isTerminal(stdout) {
 		between = clearScreen
 	}
 	for first := true; ; first = false {
+		var shown bytes.Buffer
 		if !first || between == clearScreen {
-			if _, err := io.WriteString(w, between); err != nil {
-				return written(err)
-			}
+			shown.WriteString(between)
 		}
-		err := show(ctx)
+		err := show(ctx, &shown)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && first:
 			return err
 		case err != nil:
-			if _, err := fmt.Fprintln(w, plain(err.Error())); err != nil {
-				return written(err)
-			}
+			_, err = fmt.Fprintln(stderr, plain(err.Error()))
+		default:
+			_, err = shown.WriteTo(stdout)
+		}
+		if err != nil {
+			return written(err)
 		}
 		select {
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -12,21 +13,21 @@ import (
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
-	var stdout strings.Builder
+	var stdout, stderr strings.Builder
 	times := 0
-	err := watch(ctx, &stdout, time.Microsecond, func(context.Context) error {
+	err := watch(ctx, &stdout, &stderr, time.Microsecond, func(_ context.Context, w io.Writer) error {
 		times++
 		switch times {
 		case 2:
 			return errors.New("no gateway answers")
-		case 3:
+		case 4:
 			stop()
 		}
-		stdout.WriteString("well\n")
-		return nil
+		_, err := io.WriteString(w, "well\n")
+		return err
 	})
-	if want := "well\n\nno gateway answers\n\nwell\n"; err != nil || stdout.String() != want {
-		t.Errorf("%v, %q, want %q", err, &stdout, want)
+	if want, told := "well\n\nwell\n", "no gateway answers\n"; err != nil || stdout.String() != want || stderr.String() != told {
+		t.Errorf("%v, %q, want %q; %q, want %q", err, &stdout, want, &stderr, told)
 	}
 }
 
@@ -34,13 +35,14 @@ func TestWatch(t *testing.T) {
 func TestWatchFails(t *testing.T) {
 	t.Parallel()
 	fails := errors.New("no gateway answers")
-	if err := watch(t.Context(), &strings.Builder{}, time.Hour, func(context.Context) error { return fails }); !errors.Is(err, fails) {
+	if err := watch(t.Context(), &strings.Builder{}, io.Discard, time.Hour, func(context.Context, io.Writer) error { return fails }); !errors.Is(err, fails) {
 		t.Error(err)
 	}
 	times := 0
-	err := watch(t.Context(), brokenPipe{}, time.Microsecond, func(context.Context) error {
+	err := watch(t.Context(), brokenPipe{}, io.Discard, time.Microsecond, func(_ context.Context, w io.Writer) error {
 		times++
-		return nil
+		_, err := io.WriteString(w, "well\n")
+		return err
 	})
 	if err == nil || times != 1 {
 		t.Errorf("%v after %d", err, times)
