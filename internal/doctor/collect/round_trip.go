@@ -26,6 +26,7 @@ const (
 	tripConnects = 4 * time.Second // the kernel asks again after 1 s and 3 s
 	tripTold     = 300 * time.Millisecond
 	tripTakes    = 20 * time.Second
+	tripEnds     = 2 * time.Second // to end the session, also then
 )
 
 // trip takes a name as somebody outside does, connects to what it stands for, and ends that. What the pool has lent rests
@@ -44,10 +45,18 @@ func roundTrip(ctx context.Context, name string, c *config.Config, o client.Opti
 	ctx, stop := context.WithTimeout(ctx, tripTakes)
 	defer stop()
 	t := &trip{RoundTrip: doctor.RoundTrip{Name: name}, client: client.New(o), public: c.DNS.Public}
-	if err := t.make(ctx, cmp.Or(o.Instance, client.DefaultInstance)); err != nil {
+	t.settle(ctx, t.make(ctx, cmp.Or(o.Instance, client.DefaultInstance)))
+	return t.RoundTrip
+}
+
+// settle says why it was not made. What broke because it was ended says nothing of the name, nor of the host.
+func (t *trip) settle(ctx context.Context, err error) {
+	switch broke := err != nil || t.NoAddress != "" || t.Failed != ""; {
+	case broke && ctx.Err() != nil:
+		t.RoundTrip = doctor.RoundTrip{Name: t.Name, Untried: "it was ended, or took longer than " + tripTakes.String()}
+	case err != nil:
 		t.Untried = err.Error()
 	}
-	return t.RoundTrip
 }
 
 func (t *trip) make(ctx context.Context, instance string) (err error) {
@@ -187,7 +196,11 @@ func (t *trip) connect(ctx context.Context) error {
 		_ = connection.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it was asked for
 		_ = connection.Close()                     // which resets it
 	}
-	defer func() { _, _ = t.client.EndSessions(ctx, f) }() // the gateway may have lost the reset
+	defer func() { // the gateway may have lost the reset
+		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), tripEnds)
+		defer stop()
+		_, _ = t.client.EndSessions(ending, f)
+	}()
 	if err == nil {
 		return nil
 	}
