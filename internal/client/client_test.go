@@ -234,7 +234,7 @@ func TestNoGateway(t *testing.T) {
 func TestPermissionDenied(t *testing.T) {
 	c := New(Options{Socket: "/run/realmgate/default.sock"})
 	err := c.unreachable(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)})
-	if !errors.Is(err, ErrPermission) || err.Error() != "open /run/realmgate/default.sock: permission denied: run as root, or as a member of the group realmgate-read" {
+	if !errors.Is(err, ErrPermission) || err.Error() != "open /run/realmgate/default.sock: permission denied: run as root, or as a member of realmgate-read to look, realmgate-operate to act, or realmgate-admin for everything" {
 		t.Error(err)
 	}
 }

@@ -34,7 +34,7 @@ func (c *Client) unreachable(err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%w on %s: start it with: %s", ErrNoGateway, c.socket, c.start)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("open %s: %w: run as root, or as a member of the group realmgate-read", c.socket, ErrPermission)
+		return fmt.Errorf("open %s: %w: run as root, or as a member of realmgate-read to look, realmgate-operate to act, or realmgate-admin for everything", c.socket, ErrPermission)
 	case isTimeout(err):
 		return fmt.Errorf("the gateway on %s does not answer: it hangs or is stopped: look at its log", c.socket)
 	}

@@ -37,12 +37,14 @@ func roundTrip(f *Facts) verdict {
 	one := func(f Fault) verdict { return verdict{faults: []Fault{f}} }
 	explain := fmt.Sprintf("realmgate explain %s --to %s", r.From, r.Name)
 	switch {
+	case r.Unknown:
+		return one(bad(r.Name+" is the name of no service", "take one of these: realmgate hosts"))
 	case r.Untried != "":
 		return one(warn(r.Name+" was not taken: "+r.Untried, "realmgate doctor --round-trip NAME, as root, while the gateway runs"))
 	case r.Silent.IsValid():
 		return one(bad(fmt.Sprintf("%s is at %s, and %s does not answer ARP", r.Name, r.Host.Addr(), r.Silent), fmt.Sprintf("look at the host and its cable: ip neighbour show %s", r.Silent)))
 	case r.NoAddress != "":
-		return one(bad(fmt.Sprintf("name server %s lends no address for %s: %s", r.Server, r.Name, r.NoAddress), "see why: realmgate status, realmgate names; "+explain))
+		return one(bad(fmt.Sprintf("name server %s lends no address for %s: %s", r.Server, r.Name, r.NoAddress), "see why: realmgate status, realmgate pool; "+explain))
 	case r.Dropped != "":
 		return one(bad(fmt.Sprintf("%s was lent for %s, and the gateway drops what goes there: %s", r.Lent, r.Name, r.Dropped), explain))
 	case r.Refused:

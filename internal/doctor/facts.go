@@ -96,6 +96,7 @@ type PoolWay struct {
 type RoundTrip struct {
 	Name      string // "" where nobody asked for one
 	Untried   string // why not
+	Unknown   bool   // no service has the name
 	From      netip.Addr
 	Host      netip.AddrPort
 	Silent    netip.Addr // of the host, or of the router before it: it does not answer ARP

@@ -63,6 +63,9 @@ func (t *trip) make(ctx context.Context, instance string) (err error) {
 	if err := t.find(ctx); err != nil {
 		return err
 	}
+	if t.Unknown {
+		return nil
+	}
 	link, hop, err := wayTo(t.Host.Addr())
 	if err != nil {
 		return err
@@ -107,7 +110,8 @@ func (t *trip) find(ctx context.Context) error {
 			return fmt.Errorf("%s opens no port of TCP, and nobody knows what answers to others", f.Host)
 		}
 	}
-	return fmt.Errorf("no service has the name %s: see realmgate hosts", f.Host)
+	t.Unknown = true
+	return nil
 }
 
 // wayTo is how the kernel reaches an address; the next hop is none where it needs no link address.
