@@ -60,6 +60,7 @@ something is broken. Without -c it takes the file of the gateway that runs, or e
 	name := command.Flags().String("round-trip", "", "take the service `NAME` as somebody outside, and connect to it")
 	var long periodFlag
 	command.Flags().Var(&long, "profile", "instead, take the times of the data plane's programs for `TIME`, as 10s")
+	command.MarkFlagsMutuallyExclusive("profile", "round-trip")
 	command.RunE = does(func(ctx context.Context) error {
 		if long > 0 {
 			p, err := collect.TakeProfile(ctx, cmp.Or(string(a.instance), client.DefaultInstance), time.Duration(long))

@@ -15,8 +15,9 @@ func TestMistakes(t *testing.T) {
 		code int
 		text string
 	}{
-		"bogus":                       {2, `unknown command "bogus" (see: realmgate --help)`},
-		"stauts -o json":              {2, `unknown command "stauts": did you mean status? (see: realmgate --help)`},
+		"bogus":          {2, `unknown command "bogus" (see: realmgate --help)`},
+		"stauts -o json": {2, `unknown command "stauts": did you mean status? (see: realmgate --help)`},
+		"doctor --profile 10s --round-trip www.foo.example": {2, `if any flags in the group [profile round-trip] are set none of the others can be; [profile round-trip] were all set (see: realmgate doctor --help)`},
 		"--bogus":                     {2, `unknown flag: --bogus (see: realmgate --help)`},
 		"status extra":                {2, `realmgate status takes no argument, and got "extra" (see: realmgate status --help)`},
 		"status --watch 0":            {2, `invalid argument "0" for "--watch" flag: use a time from 100ms to 1h, as 10s (see: realmgate status --help)`},
