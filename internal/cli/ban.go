@@ -51,7 +51,7 @@ has cannot be banned.`,
 	command.Flags().Var(&lasts, "for", "how long, as a `DURATION`: 10m, 24h or 7d; without it for ever")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			done, err := a.client().BanEditor().Add(ctx, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
+			done, err := asked(ctx, a.client().BanEditor().Add, client.BanRequest{Prefixes: prefixes, Seconds: time.Duration(lasts).Seconds()})
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ are forgotten: the next ban is a short one again.`,
 	file := banFile(command)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		return changeBans(command, args, *file, func(ctx context.Context, prefixes []netip.Prefix) error {
-			done, err := a.client().BanEditor().Remove(ctx, client.BanRequest{Prefixes: prefixes})
+			done, err := asked(ctx, a.client().BanEditor().Remove, client.BanRequest{Prefixes: prefixes})
 			if err != nil {
 				return err
 			}
@@ -176,6 +176,14 @@ func changeBans(command *cobra.Command, args []string, file string, change func(
 	})(command, args)
 }
 
+// asked changes the bans of some prefixes. A file may have none, as that of a jail that banned nobody.
+func asked(ctx context.Context, change func(context.Context, client.BanRequest) (client.BanChange, error), r client.BanRequest) (client.BanChange, error) {
+	if len(r.Prefixes) == 0 {
+		return client.BanChange{}, nil
+	}
+	return change(ctx, r)
+}
+
 // readPrefixes reads a line each; empty lines and what follows # are left out.
 func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error) {
 	source := stdin
@@ -201,9 +209,6 @@ func readPrefixes(name string, stdin io.Reader) (list []netip.Prefix, err error)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read the prefixes: %w", err)
-	}
-	if len(list) == 0 {
-		return nil, errors.New(name + " has no prefix")
 	}
 	return list, nil
 }
