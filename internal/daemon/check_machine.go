@@ -12,6 +12,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
 	"github.com/realmgate/realmgate/internal/doctor"
+	"github.com/realmgate/realmgate/internal/guard/jail"
 	"github.com/realmgate/realmgate/internal/machine"
 	"github.com/realmgate/realmgate/internal/names/realm"
 	"github.com/realmgate/realmgate/internal/names/shared"
@@ -48,9 +49,8 @@ func (g machineServices) newDiagnosis() *diagnose.Service {
 	})
 }
 
-// Doubts says what a newcomer should know of the configuration, and, where this machine
-// has some of its interfaces, which it lacks and where the two do not fit. With the right to send ARP it asks
-// neighbours for some seconds at most. Hosts of the web are asked what they can, for five seconds at most.
+// Doubts says what a newcomer should know of the configuration, and, where this machine has some of its interfaces, which it lacks and
+// where the two do not fit. With the right to send ARP it asks neighbours for some seconds; hosts of the web, for five at most.
 func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 	c := d.Config
 	plan := outbound.PlanOf(c)
@@ -59,7 +59,7 @@ func Doubts(ctx context.Context, d *config.Document) (found doctor.Doubts) {
 		c = now
 	}
 	setup := diagnose.SetupOf(c, addresses)
-	found.Configuration = slices.Concat(setup.Doubts(), realm.WebDoubts(c))
+	found.Configuration = slices.Concat(setup.Doubts(), realm.WebDoubts(c), jail.Doubts(c.Jails))
 	r, err := realm.RegistryOf(d)
 	before := shared.Before(c, r, addresses)
 	if err == nil {
