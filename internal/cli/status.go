@@ -93,16 +93,17 @@ func statusTables(s client.Status) string {
 	type table struct {
 		name  string
 		gauge client.Gauge
+		good  bool // full is well: nothing is said of it
 	}
 	rows := []table{
-		{"sessions", s.Sessions},
-		{"mappings", s.Mappings},
-		{"reservations", s.Half},
-		{"pool addresses", s.Addresses},
-		{"pool services", s.Places},
+		{"sessions", s.Sessions, false},
+		{"mappings", s.Mappings, false},
+		{"reservations", s.Half, false},
+		{"pool addresses", s.Addresses, false},
+		{"pool services", s.Places, true}, // each has an address
 	}
 	if s.Registered != nil {
-		rows = append(rows, table{"registered hosts", *s.Registered})
+		rows = append(rows, table{"registered hosts", *s.Registered, false})
 	}
 	if s.Single() {
 		rows = rows[:1]
@@ -111,7 +112,9 @@ func statusTables(s client.Status) string {
 		capacity, full := "no limit", ""
 		if row.gauge.Capacity > 0 {
 			capacity = count(row.gauge.Capacity)
-			full = percent(row.gauge)
+			if !row.good {
+				full = percent(row.gauge)
+			}
 		}
 		t.add(row.name, count(row.gauge.Used), capacity, full)
 	}
