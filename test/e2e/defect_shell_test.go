@@ -53,7 +53,7 @@ func TestGeofenceDefect1_LogLinesReachNoShell(t *testing.T) {
 	texts := forShells(t, made)
 	p := publish(t, r.Servers[0])
 	p.put("/drop.txt", append([]string{"203.0.113.0/24"}, texts...)...)
-	sinks, mailbox := r.mailed()
+	sinks, mailbox := r.messaged()
 	d := r.start(r.configuration() + "lists: [{name: drop, url: \"" + p.url + "/drop.txt\"}]\njails:\n" + jail("ssh", path, ", maxretry: 1") +
 		"  - {name: journal, command: [/usr/bin/tail, -n, 0, -F, " + path + ".2], patterns: [sshd], maxretry: 1}\n" +
 		strings.Replace(sinks, "events:\n", "events:\n  - {name: log, file: "+log+"}\n  - {name: siem, command: [/usr/bin/tee, "+siem+"]}\n", 1))

@@ -246,9 +246,9 @@ func TestEventsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// mailed is the guide's sink that sends a mail for each event, here to a file, and the
+// messaged is the guide's sink that sends a message for each event, here to a file, and the
 // file.
-func (r *realm) mailed() (sinks, mailbox string) {
+func (r *realm) messaged() (sinks, mailbox string) {
 	r.t.Helper()
 	page, err := os.ReadFile("../../docs/guide/events.md")
 	if err != nil {
@@ -258,12 +258,12 @@ func (r *realm) mailed() (sinks, mailbox string) {
 	script, rest, _ := strings.Cut(script, "```")
 	_, sinks, _ = strings.Cut(rest, "```yaml\n")
 	sinks, _, _ = strings.Cut(sinks, "```")
-	mailbox, path := filepath.Join(r.directory, "mailbox"), filepath.Join(r.directory, "mail-events")
+	mailbox, path := filepath.Join(r.directory, "mailbox"), filepath.Join(r.directory, "chat-events")
 	for _, c := range []struct {
 		text     *string
 		old, new string
 	}{
-		{&script, "/usr/sbin/sendmail root", "/usr/bin/tee -a " + mailbox}, {&sinks, "/usr/local/bin/mail-events", path},
+		{&script, "curl -sS --max-time 10 --data-binary @- https://chat.example/realmgate", "/usr/bin/tee -a " + mailbox}, {&sinks, "/usr/local/bin/chat-events", path},
 	} {
 		if !strings.Contains(*c.text, c.old) {
 			r.t.Fatalf("the guide has no %s", c.old)
@@ -276,15 +276,15 @@ func (r *realm) mailed() (sinks, mailbox string) {
 	return sinks, mailbox
 }
 
-// The guide's script sends a mail for each event.
-func TestGuideEventsByMail(t *testing.T) {
+// The guide's script sends a message for each event.
+func TestGuideEventsOneByOne(t *testing.T) {
 	t.Parallel()
 	r := newRealm(t, netns.Options{Hosts: 1, Clients: 1})
-	sinks, mailbox := r.mailed()
+	sinks, mailbox := r.messaged()
 	d := r.start(r.configuration() + sinks)
 	d.stop()
 	text, err := os.ReadFile(mailbox)
-	if got := strings.Count(string(text), "Subject: realmgate\n\n{\"time\""); err != nil || got != 2 {
-		t.Errorf("%d mails: %v:\n%s", got, err, text)
+	if got := strings.Count(string(text), "realmgate: {\"time\""); err != nil || got != 2 {
+		t.Errorf("%d messages: %v:\n%s", got, err, text)
 	}
 }
