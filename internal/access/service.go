@@ -31,6 +31,7 @@ type Service struct {
 	// endClients ends what is asked by certificates; nil before a configuration is in force.
 	endClients context.CancelFunc
 	now        atomic.Pointer[api.Access]
+	secrets    atomic.Pointer[certificates] // in force; nil: there is no TLS
 }
 
 // listeners are those of a configuration, by their addresses.
@@ -116,6 +117,7 @@ func (s *Service) prepareListeners(c settings.API) (lifecycle.Change, error) {
 		for _, d := range made {
 			d.configure(api.ForUs(h, names(d.at.Addr(), c)), secrets)
 		}
+		s.secrets.Store(secrets)
 		settle()
 	}
 	return change, nil

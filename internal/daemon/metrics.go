@@ -9,7 +9,7 @@ func (g machineServices) newMetrics() *metrics.Service {
 	return metrics.New(metrics.Options{
 		Version: api.Version(), Started: g.started, Generation: func() uint32 { return g.view.Load().generation },
 		Sources: func() []metrics.Source {
-			return []metrics.Source{g.plane, g.pool, g.names, g.chains, g.bans, g.lists, g.jails, &g.events, g.natlog, &g.machine, g.dynamic}
+			return []metrics.Source{g.plane, g.pool, g.names, g.chains, g.bans, g.lists, g.jails, &g.events, g.natlog, &g.machine, g.dynamic, g.access}
 		},
 		Log: g.log,
 	})

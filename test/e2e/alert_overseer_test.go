@@ -49,12 +49,22 @@ func watchOver(t *testing.T, at *realm, daemons ...*daemon) *overseer {
 			t.Fatal(err)
 		}
 		accepts(t, netns.Node{Namespace: at.Gateway.Namespace, IP: netip.MustParseAddr("127.0.0.1")}, port, d.relay)
+		text, err := os.ReadFile(d.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheme := "http"
+		if strings.Contains(string(text), "certificate:") {
+			scheme = "https"
+		}
 		scrapes += fmt.Sprintf(`  - job_name: realmgate%d
     scrape_interval: 2s
     scrape_timeout: 2s
+    scheme: %s
+    tls_config: {insecure_skip_verify: true}
     authorization: {credentials_file: %s}
     static_configs: [{targets: ["127.0.0.1:%d"], labels: {instance: %s, job: realmgate}}]
-`, i, token, port, d.instance)
+`, i, scheme, token, port, d.instance)
 	}
 	at.prometheus(scrapes, rules)
 	return &overseer{t, http.Client{Transport: &http.Transport{DialContext: at.Gateway.DialContext}}}

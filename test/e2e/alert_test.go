@@ -36,7 +36,7 @@ func TestEachAlertHasItsStory(t *testing.T) {
 	synchronised := ownClock(t)
 	synchronised(true)
 	watch, paths, full, life := newWatching(t), newPaths(t), newFull(t), newLife(t)
-	stories := slices.Concat(watch.stories(synchronised), paths.stories(), full.stories(), life.stories())
+	stories := slices.Concat(watch.stories(synchronised), watch.logStories(), paths.stories(), full.stories(), life.stories())
 	p := watchOver(t, watch.realm, watch.daemon, paths.daemon, full.daemon, life.daemon)
 	wanted := p.alerts(stories)
 	eventually(t, 60*time.Second, "all gateways are read", func() bool {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -28,7 +29,10 @@ type watching struct {
 	journal string
 	backend *http.Server
 	sink    *http.Server
-	good    string // its configuration
+	signer  *signer
+	// collector takes the NAT log.
+	collector net.PacketConn
+	good      string // its configuration
 }
 
 func newWatching(t *testing.T) *watching {
@@ -39,17 +43,21 @@ func newWatching(t *testing.T) *watching {
 	w.lists = publish(t, w.Servers[0])
 	w.lists.put("/drop.txt", "203.0.113.0/24")
 	w.backend, w.sink = serveAt(t, w.Hosts()[0], 8080, page("backend")), serveAt(t, w.Servers[0], 8001, &hook{})
-	w.good = w.configuration() + readable + fmt.Sprintf(`jails: [{name: ssh, file: %q, patterns: [sshd]}]
-lists: [{name: drop, url: "%s/drop.txt"}]
-events: [{name: siem, webhook: "http://%s:8001/"}]
+	w.signer, w.collector = newSigner(t), w.collect()
+	w.certify(365 * 24 * time.Hour)
+	w.good = w.configuration() + fmt.Sprintf(`api: {listen: ["127.0.0.1:9470"], certificate: %[7]s/api.crt, key: %[7]s/api.key}
+log: {sinks: [{name: flows, ipfix: "udp://%[8]s"}]}
+jails: [{name: ssh, file: %[1]q, patterns: [sshd]}]
+lists: [{name: drop, url: "%[2]s/drop.txt"}]
+events: [{name: siem, webhook: "http://%[3]s:8001/"}]
 protection: {honeypot: {tcp: [23]}}
-dynamic: [{zone: foo.example., dnsmasq: %s/leases, prefixes: [10.0.128.0/20], services: [{ports: [tcp/22]}]}]
+dynamic: [{zone: foo.example., dnsmasq: %[4]s/leases, prefixes: [10.0.128.0/20], services: [{ports: [tcp/22]}]}]
 chains:
   - name: web
-    match: {direction: in, to: %s, protocol: tcp, port: 8000}
+    match: {direction: in, to: %[5]s, protocol: tcp, port: 8000}
     functions:
-      - {use: multipath, backends: [{to: %s, port: 8080}], check: {every: 1s, timeout: 1s}}
-`, w.journal, w.lists.url, w.Servers[0].IP, w.directory, w.Gateway.Outbound, w.Hosts()[0].IP)
+      - {use: multipath, backends: [{to: %[6]s, port: 8080}], check: {every: 1s, timeout: 1s}}
+`, w.journal, w.lists.url, w.Servers[0].IP, w.directory, w.Gateway.Outbound, w.Hosts()[0].IP, w.directory, ipfixAt)
 	w.daemon = w.start(w.good)
 	eventually(t, 20*time.Second, "its backend is up, and it has its list", func() bool {
 		return strings.Contains(w.metrics(), "realmgate_backend_up") && w.daemon.lists()["drop"].Entries == 1

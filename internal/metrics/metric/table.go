@@ -9,6 +9,7 @@ const (
 	ReloadSuccess
 	ReloadFailures
 	ClockSynchronised
+	CertificateExpiry
 	MeasureFailures
 	SeriesLeftOut
 
@@ -98,6 +99,7 @@ var definitions = [...]Definition{
 	ReloadSuccess:     {"realmgate_reload_success_timestamp_seconds", "When a configuration came into force last, in Unix time.", Gauge, 1, nil},
 	ReloadFailures:    {"realmgate_reload_failures_total", "Reloads that were refused or rolled back.", Counter, 1, nil},
 	ClockSynchronised: {"realmgate_clock_synchronised", "1 where the kernel says that its clock is synchronised.", Gauge, 1, nil},
+	CertificateExpiry: {"realmgate_certificate_expiry_timestamp_seconds", "When the certificate of the control API over TLS ends, in Unix time. Only where it has one.", Gauge, 1, nil},
 	MeasureFailures:   {"realmgate_measure_failures_total", "Times that a part of the gateway could not be measured, and its metrics were missing.", Counter, 1, nil},
 	SeriesLeftOut:     {"realmgate_series_left_out", "Series of this page that were left out, as their metric has too many.", Gauge, 1, nil},
 
