@@ -11,6 +11,10 @@ case $1 in
     if command -v deb-systemd-helper >/dev/null; then deb-systemd-helper purge realmgate.service >/dev/null; fi
     rm -rf /var/lib/realmgate /var/log/realmgate || : # a mount point stays, empty
     # In a chroot these are perhaps the machine's, whose gateway runs.
-    if ! ischroot; then rm -rf /run/realmgate /sys/fs/bpf/realmgate || :; fi
+    if ! ischroot; then
+      rm -rf /run/realmgate /sys/fs/bpf/realmgate || :
+      # As systemd mounts it, unless others have pins there, whose users may have to pass. *.debug are the kernel's.
+      if [ -d /sys/fs/bpf ] && [ -z "$(ls -A --ignore='*.debug' /sys/fs/bpf)" ]; then chmod 1700 /sys/fs/bpf || :; fi
+    fi
     ;;
 esac

@@ -21,7 +21,7 @@ var notOurs = []string{
 }
 
 // What is of the gateway among these.
-var ours = []string{"/run/realmgate", "/var/log/realmgate", "/sys/fs/bpf/", "/var/lib/systemd/deb-systemd-helper"}
+var ours = []string{"/run/realmgate", "/var/log/realmgate", "/sys/fs/bpf", "/var/lib/systemd/deb-systemd-helper"}
 
 // snapshot is the machine's files, the settings of its interfaces, its links, queueing disciplines and routes.
 func (s *story) snapshot() left {
