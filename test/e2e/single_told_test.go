@@ -52,7 +52,7 @@ func TestSingleMachineTellsAChat(t *testing.T) {
 	if err := os.WriteFile(token, []byte("42:token\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := friend.Listen("tcp4", friend.IP.String()+":8443")
+	listener, err := r.Gateway.Listen("tcp4", "127.0.0.1:8443") // as a Bot API server of one's own
 	if err != nil {
 		t.Fatal(err)
 	}
