@@ -93,9 +93,9 @@ func TestDoctorRoundTripBreaks(t *testing.T) {
 			w.webServers()
 			w.travels("www.host1.foo.example")
 			w.mustLend(w.Clients[0], "www.host2.foo.example.")
-		}, check: "round trip", code: 2, what: "lends no address for www.host1.foo.example: it says SERVFAIL", remedy: "realmgate names"},
+		}, check: "round trip", code: 2, what: "lends no address for www.host1.foo.example: it says SERVFAIL", remedy: "realmgate status, realmgate pool"},
 		"a name that nobody has": {makes: func(w *ward) { w.travels("nobody.foo.example") },
-			check: "round trip", code: 1, what: "no service has the name nobody.foo.example.: see realmgate hosts", remedy: "--round-trip NAME"},
+			check: "round trip", code: 2, what: "nobody.foo.example is the name of no service", remedy: "realmgate hosts"},
 		"a port of UDP": {makes: func(w *ward) { w.travels("echo.host1.foo.example") },
 			check: "round trip", code: 1, what: "opens no port of TCP", remedy: "--round-trip NAME"},
 		"no gateway": {makes: func(w *ward) { w.asked = []string{"--round-trip", "www.host1.foo.example"} },
