@@ -49,7 +49,7 @@ type ObserveRequest struct {
 	Last     int  // of those that are open, the youngest
 	Follow   bool // and everything new
 
-	By string // who asks
+	By Caller // who asks
 
 	ends [2]netip.Prefix // From and To, where they are addresses
 }
@@ -174,7 +174,7 @@ func (h handler) observe(w http.ResponseWriter, r *http.Request, query url.Value
 	if err != nil {
 		return err
 	}
-	request.By = callerOf(r.Context()).String()
+	request.By = callerOf(r.Context())
 	s := newStream(w, r)
 	err = h.gateway.Observe(r.Context(), request, func(flows []Flow) bool {
 		for i := range flows {

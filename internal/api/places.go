@@ -6,22 +6,27 @@ import (
 	"net/http"
 )
 
-// Places are those of requests without an end: Most at a time. A caller gets one more while it has fewer than are free: alone half
-// of all, behind another half of what that has left. So a token may be shared by many, and keeps nobody out. It has no lock.
+// Places are those of requests without an end: Most at a time for all, and Kept besides for who may do more than read, as in an
+// incident somebody has to look. A caller gets one more while it has fewer than are free for it: alone half of all, behind another
+// half of what that has left. So a token may be shared by many. It has no lock.
 type Places struct {
-	Most  int
-	taken int
-	of    map[string]int // by caller
+	Most, Kept int
+	taken      int
+	of         map[string]int // by caller
 }
 
 // Enter takes a place for a caller, until Leave.
-func (p *Places) Enter(caller string) error {
-	free := p.Most - p.taken
-	why := errors.New("all places are taken")
-	if has := p.of[caller]; has > 0 {
-		why = fmt.Errorf("%s has %d of %d places, and %d are kept for others", caller, has, p.Most, free)
+func (p *Places) Enter(c Caller) error {
+	caller, free := c.String(), p.Most-p.taken
+	if c.Role > Read {
+		free += p.Kept
 	}
-	if p.of[caller] >= free {
+	has := p.of[caller]
+	if has >= free {
+		why := errors.New("all places are taken")
+		if has > 0 {
+			why = fmt.Errorf("%s has %d of %d places, and %d are kept for others", caller, has, p.Most, max(0, free))
+		}
 		return Fail(http.StatusServiceUnavailable, WithRemedy(why, "end one of them, or close a page"))
 	}
 	if p.of == nil {
@@ -33,7 +38,8 @@ func (p *Places) Enter(caller string) error {
 }
 
 // Leave gives a place back.
-func (p *Places) Leave(caller string) {
+func (p *Places) Leave(c Caller) {
+	caller := c.String()
 	p.taken--
 	if p.of[caller]--; p.of[caller] == 0 {
 		delete(p.of, caller)

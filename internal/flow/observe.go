@@ -15,6 +15,7 @@ const (
 	behind = 4096 // flows one who observes may be behind, of 300 octets; more are lost for that one
 
 	mostObservers = 64
+	keptObservers = 8 // besides, for who may do more than read
 )
 
 // events are conntrack's words.
@@ -181,7 +182,7 @@ func (s *Service) youngest(r api.ObserveRequest) ([]api.Flow, error) {
 
 // Tell tells of all sessions until ctx ends: the topic sessions of the stream.
 func (s *Service) Tell(ctx context.Context, tell func(any)) error {
-	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded", By: "stream"}, func(flows []api.Flow) bool {
+	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded", By: api.Caller{Role: api.Admin, Kind: "topic", Name: "sessions"}}, func(flows []api.Flow) bool {
 		for _, f := range flows {
 			tell(f)
 		}

@@ -13,13 +13,13 @@ type observers struct {
 	places api.Places
 }
 
-func (o *observers) enter(caller string) error {
+func (o *observers) enter(caller api.Caller) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.places.Enter(caller)
 }
 
-func (o *observers) leave(caller string) {
+func (o *observers) leave(caller api.Caller) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.places.Leave(caller)

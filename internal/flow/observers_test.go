@@ -11,16 +11,18 @@ import (
 	"github.com/realmgate/realmgate/internal/model"
 )
 
+func token(i int) api.Caller { return api.Caller{Role: api.Read, Kind: "token", Name: fmt.Sprint(i)} }
+
 // Of one caller, and of all, so many follow, and it leaves others room; who ends makes room, and who wants what is open alone
 // needs none.
 func TestObserversAreBounded(t *testing.T) {
 	t.Parallel()
 	f, s := newFake()
 	f.watched, f.ended = make(chan *datapath.Watch, mostObservers), make(chan bool, mostObservers+1)
-	observe := func(by string, visit func([]api.Flow) bool) error {
+	observe := func(by api.Caller, visit func([]api.Flow) bool) error {
 		return s.Observe(t.Context(), api.ObserveRequest{Follow: true, By: by}, visit)
 	}
-	refused := func(by string) {
+	refused := func(by api.Caller) {
 		t.Helper()
 		if err := observe(by, func([]api.Flow) bool { return false }); err == nil || api.StatusOf(err) != http.StatusServiceUnavailable {
 			t.Errorf("one more of %s: %v", by, err)
@@ -29,9 +31,9 @@ func TestObserversAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, mostObservers)
 	for i := range mostObservers {
-		by := "token 0"
+		by := token(0)
 		if i >= mostObservers/2 {
-			by = fmt.Sprintf("token %d", i)
+			by = token(i)
 		}
 		go func() {
 			over <- s.Observe(ctx, api.ObserveRequest{Follow: true, By: by}, func([]api.Flow) bool { return true })
@@ -41,8 +43,8 @@ func TestObserversAreBounded(t *testing.T) {
 			refused(by)
 		}
 	}
-	refused("token new")
-	if err := s.Observe(t.Context(), api.ObserveRequest{Last: 1, By: "token 0"}, func([]api.Flow) bool { return true }); err != nil {
+	refused(token(-1))
+	if err := s.Observe(t.Context(), api.ObserveRequest{Last: 1, By: token(0)}, func([]api.Flow) bool { return true }); err != nil {
 		t.Errorf("what is open: %v", err)
 	}
 	cancel()
@@ -51,7 +53,7 @@ func TestObserversAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := observe("token 0", func([]api.Flow) bool { return false }); err != nil || fmt.Sprint(s.observers.places) != "{64 0 map[]}" {
+	if err := observe(token(0), func([]api.Flow) bool { return false }); err != nil || fmt.Sprint(s.observers.places) != "{64 8 0 map[]}" {
 		t.Errorf("when all have ended: %v, %+v", err, s.observers.places)
 	}
 }

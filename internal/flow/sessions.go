@@ -42,7 +42,7 @@ type Service struct {
 
 // New makes one.
 func New(o Options) *Service {
-	return &Service{Options: o, observers: observers{places: api.Places{Most: mostObservers}}}
+	return &Service{Options: o, observers: observers{places: api.Places{Most: mostObservers, Kept: keptObservers}}}
 }
 
 // Open says where the sessions are, before all else.

@@ -17,6 +17,7 @@ import (
 
 const (
 	mostListeners = 128
+	keptListeners = 8   // besides, for who may do more than read
 	atOnce        = 256 // messages that are handed over
 
 	againAfter = 5 * time.Second // that a source failed
@@ -72,7 +73,7 @@ type source struct {
 
 // New makes one to which nobody listens.
 func New(o Options) *Hub {
-	return &Hub{Options: o, rings: map[string]*ring{}, listeners: api.Places{Most: mostListeners}, news: make(chan struct{}), running: map[string]*source{}}
+	return &Hub{Options: o, rings: map[string]*ring{}, listeners: api.Places{Most: mostListeners, Kept: keptListeners}, news: make(chan struct{}), running: map[string]*source{}}
 }
 
 // Tell tells a value, as JSON, to who listens to a topic. It waits for nobody.
@@ -104,7 +105,7 @@ func (h *Hub) ring(topic string) *ring {
 func (h *Hub) Listen(c api.Caller, topics []string, last string) (api.Listener, error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	l := &listener{hub: h, caller: c.String(), topics: topics}
+	l := &listener{hub: h, caller: c, topics: topics}
 	if err := h.listeners.Enter(l.caller); err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (h *Hub) Lately(most int, topics ...string) (list []api.Message) {
 // listener is one who listens.
 type listener struct {
 	hub    *Hub
-	caller string
+	caller api.Caller
 	topics []string
 	places []uint64 // in the ring of each topic
 	reset  bool     // what was told since the last one is not known
