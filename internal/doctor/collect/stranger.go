@@ -42,7 +42,7 @@ func newStranger(instance string) (*stranger, error) {
 	s := &stranger{gateway: network.Addr().Next(), address: network.Addr().Next().Next(), work: make(chan func())}
 	far, err := s.begin()
 	if err != nil {
-		return nil, fmt.Errorf("make a network namespace, which takes CAP_SYS_ADMIN: %w", err)
+		return nil, errors.Join(fmt.Errorf("make a network namespace, which takes CAP_SYS_ADMIN: %w", err), s.Close())
 	}
 	defer far.Close()
 	attributes := netlink.NewLinkAttrs()
