@@ -81,13 +81,7 @@ func TestInterfacesWithoutTCX(t *testing.T) {
 	g.remake(nil)
 	g.in(g.data.Refresh)
 	g.crosses(udp(inA, server), outbound)
-	g.in(func() error {
-		old, err := netlink.LinkByName("eth1")
-		if err != nil {
-			return err
-		}
-		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
-	})
+	g.rename("eth1", "other")
 	check(t, g.lab.Veth(g.namespace, "eth1", g.inside, "eth9"))
 	g.in(g.data.Refresh)
 	if there, filters := g.clsactOf("other"); there || filters > 0 {
@@ -102,13 +96,8 @@ func TestInterfacesWithoutTCX(t *testing.T) {
 func TestRenamedWhileNoDaemonRan(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t, withoutTCX)
-	g.in(func() error {
-		old, err := netlink.LinkByName("eth1")
-		if err != nil {
-			return err
-		}
-		return errors.Join(g.data.Close(true), netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
-	})
+	g.in(func() error { return g.data.Close(true) })
+	g.rename("eth1", "other")
 	check(t, g.lab.Veth(g.namespace, "eth1", g.inside, "eth9"))
 	g.in(func() (err error) {
 		g.data, err = datapath.Open(g.options)

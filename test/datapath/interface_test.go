@@ -178,17 +178,23 @@ func TestLentInterfaceIsForgotten(t *testing.T) {
 	}
 }
 
+// rename gives an interface of the gateway another name.
+func (g *gateway) rename(from, to string) {
+	g.t.Helper()
+	g.in(func() error {
+		old, err := netlink.LinkByName(from)
+		if err != nil {
+			return err
+		}
+		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, to))
+	})
+}
+
 // An interface to which another has given its name keeps nothing of ours.
 func TestInterfaceRenamed(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.in(func() error {
-		old, err := netlink.LinkByName("eth1")
-		if err != nil {
-			return err
-		}
-		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
-	})
+	g.rename("eth1", "other")
 	check(t, g.lab.Veth(g.namespace, "eth1", g.inside, "eth9"))
 	g.in(g.data.Refresh)
 	for name, want := range map[string]string{"other": "0", "eth1": "1"} {
@@ -200,13 +206,7 @@ func TestInterfaceRenamed(t *testing.T) {
 func TestRenamedInterfaceIsDetached(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.in(func() error {
-		old, err := netlink.LinkByName("eth1")
-		if err != nil {
-			return err
-		}
-		return errors.Join(netlink.LinkSetDown(old), netlink.LinkSetName(old, "other"))
-	})
+	g.rename("eth1", "other")
 	same(g, "forwarding before", must(g.namespace.Sysctl("net/ipv4/conf/other/forwarding"))(t), "1")
 	g.in(g.data.Detach)
 	same(g, "forwarding without a program", must(g.namespace.Sysctl("net/ipv4/conf/other/forwarding"))(t), "0")
