@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -54,21 +50,6 @@ func secured(from netns.Node, name string) (*tls.Conn, error) {
 	return s, nil
 }
 
-// says fetches a page by an open connection.
-func says(c net.Conn) (string, error) {
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		return "", err
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	return strings.TrimSpace(string(text)), err
-}
-
 // site is the page that a client gets by TLS and a name.
 func site(from netns.Node, name string) (string, error) {
 	c, err := secured(from, name)
@@ -76,7 +57,7 @@ func site(from netns.Node, name string) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	return says(c)
+	return requests(c)
 }
 
 // soonSays waits until a name leads to a page at the web address, and the name server says so.
@@ -137,13 +118,13 @@ func TestWebNameOfLease(t *testing.T) {
 	defer talk.Close()
 	d.kill()
 	d.run()
-	if text, err := says(talk); err != nil || text != "the laptop" {
+	if text, err := requests(talk); err != nil || text != "the laptop" {
 		t.Errorf("after a kill the session says %q, %v", text, err)
 	}
 	r.soonSays(name, "the laptop")
 	laptop.release()
 	r.soonGone(name)
-	if text, err := says(talk); err == nil {
+	if text, err := requests(talk); err == nil {
 		t.Errorf("the lease has ended, and the session says %q", text)
 	}
 	if n := len(d.sessions("--address", laptop.IP.String())); n > 0 {
@@ -187,7 +168,7 @@ func TestWebNamesOfUpdates(t *testing.T) {
 	}
 	defer talk.Close()
 	updates(true, "update delete tv.foo.example. A", "update add radio.foo.example. 60 A "+first.String())
-	if text, err := says(talk); err == nil {
+	if text, err := requests(talk); err == nil {
 		t.Errorf("the session of the name before says %q", text)
 	}
 	r.soonSays("radio.foo.example.", first.String())
