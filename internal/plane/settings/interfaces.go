@@ -59,8 +59,8 @@ func (d *InterfacesDraft) Private(name string) bool {
 	return slices.ContainsFunc(d.private, func(device schema.At[string]) bool { return device.Value == name })
 }
 
-// Alone reports whether the file lists interfaces outside, and none inside.
-func (d *InterfacesDraft) Alone() bool { return len(d.public) > 0 && len(d.private) == 0 }
+// Single reports whether the file lists interfaces outside, and none inside.
+func (d *InterfacesDraft) Single() bool { return len(d.public) > 0 && len(d.private) == 0 }
 
 // Outside is the first interface there, "" for none.
 func (d *InterfacesDraft) Outside() string {

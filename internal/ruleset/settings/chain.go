@@ -53,8 +53,8 @@ type NameServer interface{ Port() uint16 }
 // Outbound is the addresses that hosts share; they may be those of interfaces.
 type Outbound interface{ Follows() bool }
 
-// Interfaces are the machine's: Alone, there is nobody inside.
-type Interfaces interface{ Alone() bool }
+// Interfaces are the machine's: where it is Single, there is nobody inside.
+type Interfaces interface{ Single() bool }
 
 // ChainsDraft is `chains`.
 type ChainsDraft struct {
@@ -87,8 +87,8 @@ func (d *ChainsDraft) Finish(faults *schema.Faults) {
 			faults.Add(c.nameLine, "%s.name: %s is what is asked before all chains: take another name", path, model.ProtectionName)
 		}
 		for _, m := range c.matches {
-			if d.machine.Alone() {
-				m.finishAlone(faults)
+			if d.machine.Single() {
+				m.finishSingle(faults)
 			}
 			c.chain.Matches = append(c.chain.Matches, m.finish(faults, d.hosts, c.Line))
 		}
@@ -100,15 +100,15 @@ func (d *ChainsDraft) Finish(faults *schema.Faults) {
 		}
 		for _, f := range c.functions {
 			f.finish()
-			if d.machine.Alone() {
-				f.finishAlone()
+			if d.machine.Single() {
+				f.finishSingle()
 			}
 		}
 		c.chain.Functions = orderFunctions(faults, c.functions, path, c.Line)
 		*d.chains = append(*d.chains, c.chain)
 	}
 	d.checkJumps(faults)
-	if !d.machine.Alone() {
+	if !d.machine.Single() {
 		d.finishDnat(faults)
 	}
 }

@@ -9,8 +9,8 @@ var ofGateway = map[string]string{
 	"ask":       "only a gateway sends again what it holds",
 }
 
-// finishAlone refuses what a match says of hosts inside where there are none, and takes it for not given.
-func (d *matchEntry) finishAlone(faults *schema.Faults) {
+// finishSingle refuses what a match says of hosts inside where there are none, and takes it for not given.
+func (d *matchEntry) finishSingle(faults *schema.Faults) {
 	for key, line := range map[string]*int{"host": &d.hostLine, "service": &d.serviceLine} {
 		if *line > 0 {
 			faults.Add(*line, "%s.%s: a single machine has no hosts inside: name its address, by from or to", d.path, key)
@@ -19,8 +19,8 @@ func (d *matchEntry) finishAlone(faults *schema.Faults) {
 	}
 }
 
-// finishAlone refuses a function that is for hosts inside.
-func (f *functionEntry) finishAlone() {
+// finishSingle refuses a function that is for hosts inside.
+func (f *functionEntry) finishSingle() {
 	if why := ofGateway[f.function.Use]; why != "" {
 		f.given.Add(f.given.Line, "%s: a single machine has no %s: %s", f.given.Path, f.function.Use, why)
 	}
