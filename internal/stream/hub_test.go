@@ -210,7 +210,7 @@ func TestSources(t *testing.T) {
 	<-began
 	again.Close()
 	<-ended
-	if len(began) > 0 || fmt.Sprint(h.listeners) != "{128 0 map[]}" {
+	if len(began) > 0 || fmt.Sprint(h.listeners) != fmt.Sprint(New(Options{}).listeners) {
 		t.Errorf("%d more began, listeners %+v", len(began), h.listeners)
 	}
 }
