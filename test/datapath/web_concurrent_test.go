@@ -12,7 +12,7 @@ import (
 // A host's SYN and ACK comes twice, at once on two CPUs: one opens the session, and the other leaves it as it is.
 func TestConcurrentAnswersOfAHost(t *testing.T) {
 	t.Parallel()
-	const threads, rounds, each = 2, 40, 25 // within the three seconds that a host has
+	const threads, rounds, each = 2, 100, 10 // within the three seconds that a host has
 	g := newGateway(t)
 	g.serves(allPromised)
 	events, err := g.data.WebEvents()
