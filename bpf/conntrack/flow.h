@@ -47,6 +47,7 @@ struct flow {
 	__u16 route_epoch; /* of next_hop */
 	__u16 next_hop;	   /* on its way out, if it is known */
 	__u16 outbound;	   /* the slot of its host's outbound address */
+	__u8 mapped;	   /* mapping was made for it, and nobody was told */
 	struct record_buckets buckets;
 	__u32 mapping;
 	__u32 policy;
@@ -358,7 +359,7 @@ __noinline enum reason session_open(const struct flow *flow, const struct settin
 		   !filter_join(*number, session)) {
 		goto full;
 	}
-	tell(session, TOLD_SESSION_BEGINS);
+	tell_opened(session, flow->mapped);
 	return REASON_NONE;
 full:
 	/* The mapping is the caller's to release. */

@@ -54,6 +54,7 @@ enum told {
 	TOLD_SESSION_BEGINS,
 	TOLD_SESSION_CHANGES,
 	TOLD_SESSION_ENDS,
+	TOLD_BOTH_BEGIN, /* a session, and the mapping that was made for it */
 };
 
 #define FLOW_RING (1 << 21) /* bytes: 43,000 flow_event, of what a sweep ends at once */

@@ -111,18 +111,28 @@ static __always_inline __u32 mapping_find(const struct mapping_key *key)
 	return index_find(&mapping_index, mapping_place(key), fixed.mapping_bits, mapping_matches, key);
 }
 
+static __always_inline struct mapping_key mapping_key_of(__u32 slot, struct endpoint endpoint)
+{
+	return (struct mapping_key){endpoint.address, endpoint.port, slot_protocol(slot), slot / PORTS / PROTOCOLS};
+}
+
+static __always_inline void mapping_tell(__u32 slot, const struct mapping_key *key, enum told told)
+{
+	if (is_watched(WATCH_MAPPINGS))
+		tell_mapping(key, bpf_htons(slot & (PORTS - 1)), told);
+}
+
 __noinline int mapping_clear(__u32 slot)
 {
 	struct endpoint endpoint = mapping_at(slot);
-	struct mapping_key key = {endpoint.address, endpoint.port, slot_protocol(slot), slot / PORTS / PROTOCOLS};
+	struct mapping_key key = mapping_key_of(slot, endpoint);
 	__u32 array = slot / PORTS;
 	struct port_bitmap *bitmap = bpf_map_lookup_elem(&port_bitmaps, &array);
 
 	if ((slot & (PORTS - 1)) != bpf_ntohs(key.port))
 		index_remove(&mapping_index, mapping_place(&key), slot);
 	mapping_set(slot, (struct endpoint){});
-	if (is_watched(WATCH_MAPPINGS))
-		tell_mapping(&key, bpf_htons(slot & (PORTS - 1)), TOLD_MAPPING_ENDS);
+	mapping_tell(slot, &key, TOLD_MAPPING_ENDS);
 	if (bitmap) {
 		port_release(bitmap, slot & (PORTS - 1));
 		port_count(bitmap, slot & (PORTS - 1), -1);
@@ -175,7 +185,7 @@ __noinline bool mapping_join(__u32 slot, bool inbound)
 
 /*
  * The mapping of a packet's source, *slot or, if that is 0, a new one, with one more session on it. outbound: whose port a
- * new one takes; counted: it counts with its subscriber already.
+ * new one takes; counted: it counts with its subscriber already. That a new one begins is the caller's to tell.
  */
 __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __u32 *slot, __u32 outbound, bool counted)
 {
@@ -203,13 +213,21 @@ __noinline enum reason mapping_acquire(ctx_t *ctx, const struct tuple *tuple, __
 	endpoint.counted = counted;
 	mapping_set(*slot, endpoint);
 	count_statistic(STATISTIC_MAPPINGS_OPENED);
-	if (is_watched(WATCH_MAPPINGS))
-		tell_mapping(&key, bpf_htons(port), TOLD_MAPPING_BEGINS);
 	if ((*slot == mapping_kept(&key) || index_insert(&mapping_index, mapping_place(&key), *slot)) &&
 	    mapping_join(*slot, false))
 		return REASON_NONE;
+	mapping_tell(*slot, &key, TOLD_MAPPING_BEGINS);
 	mapping_free(*slot);
 	return REASON_DROP_MAPPING_INDEX_FULL;
+}
+
+/* Tells of one that was made for a session which could not be opened: that it ends is told, too. */
+__noinline int mapping_tell_unused(__u32 slot)
+{
+	struct mapping_key key = mapping_key_of(slot, mapping_at(slot));
+
+	mapping_tell(slot, &key, TOLD_MAPPING_BEGINS);
+	return 0;
 }
 
 /* One session less. After the last one the port of a datagram protocol waits for so many ticks. */

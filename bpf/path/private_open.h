@@ -59,6 +59,7 @@ static __always_inline enum reason private_translate(ctx_t *ctx, const struct pa
 		flow->external_port = packet->tuple.source_port;
 		return REASON_NONE;
 	}
+	flow->mapped = !flow->mapping;
 	reason = mapping_acquire(ctx, &packet->tuple, &flow->mapping, flow->outbound, counted);
 	if (reason != REASON_NONE)
 		return reason;
@@ -104,8 +105,11 @@ static __always_inline enum reason private_open_locked(ctx_t *ctx, const struct 
 		reason = session_open(flow, settings, number);
 	} else {
 		reason = shared_session_open(flow, settings, number);
-		if (!DRY && reason != REASON_NONE && session_has_mapping(flow->origin))
+		if (!DRY && reason != REASON_NONE && session_has_mapping(flow->origin)) {
+			if (flow->mapped)
+				mapping_tell_unused(flow->mapping);
 			mapping_release(flow->mapping, false, 0, flow->tick);
+		}
 	}
 	if (reason == REASON_NONE) {
 		trace_step(TRACE_NAT, 0, flow->external_address, flow->external_port, 0);

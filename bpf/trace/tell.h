@@ -41,11 +41,13 @@ static __always_inline void tell_placed(struct budget *budget, struct flow_event
 	*(volatile __u32 *)&event->turn = ++budget->flows_placed;
 }
 
-static __always_inline struct flow_event *tell_reserve(void)
+static __always_inline struct flow_event *tell_reserve(__u32 told)
 {
 	struct flow_event *event = bpf_ringbuf_reserve(&flow_events, sizeof(*event), 0);
 
 	if (!event)
+		count_statistic(STATISTIC_FLOWS_UNTOLD);
+	if (!event && told == TOLD_BOTH_BEGIN)
 		count_statistic(STATISTIC_FLOWS_UNTOLD);
 	return event;
 }
@@ -107,7 +109,7 @@ __noinline int tell_mapping(const struct mapping_key *key, __u16 port, __u32 tol
 		tell_placed(budget, event);
 		return 1;
 	}
-	event = tell_reserve();
+	event = tell_reserve(told);
 	if (!event)
 		return 0;
 	tell_of_mapping(event, now, key, port, told);
@@ -151,12 +153,26 @@ __noinline int tell_session(const struct session *session, __u32 told)
 		tell_placed(budget, event);
 		return 1;
 	}
-	event = tell_reserve();
+	event = tell_reserve(told);
 	if (!event)
 		return 0;
 	tell_of_session(event, now, session, told);
 	tell_submit(budget, event, now);
 	return 1;
+}
+
+/*
+ * A session that begins, and a mapping that was made for it: of both in one record, as the precise clock and a place that
+ * another CPU has read cost most of what telling does.
+ */
+static __always_inline void tell_opened(const struct session *session, bool mapped)
+{
+	bool sessions = is_watched(WATCH_SESSIONS) && !(session->marks.as.flags & SESSION_TENTATIVE);
+
+	if (mapped && is_watched(WATCH_MAPPINGS))
+		tell_session(session, sessions ? TOLD_BOTH_BEGIN : TOLD_MAPPING_BEGINS);
+	else if (sessions)
+		tell_session(session, TOLD_SESSION_BEGINS);
 }
 
 /* A session that begins, changes or ends, unless it is tentative. */

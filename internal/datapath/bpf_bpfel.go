@@ -221,7 +221,8 @@ type bpfFlow struct {
 	RouteEpoch      uint16
 	NextHop         uint16
 	Outbound        uint16
-	_               [2]byte
+	Mapped          uint8
+	_               [1]byte
 	Buckets         struct {
 		_      structs.HostLayout
 		First  uint32
@@ -919,6 +920,7 @@ const (
 	bpfToldTOLD_SESSION_BEGINS  bpfTold = 3
 	bpfToldTOLD_SESSION_CHANGES bpfTold = 4
 	bpfToldTOLD_SESSION_ENDS    bpfTold = 5
+	bpfToldTOLD_BOTH_BEGIN      bpfTold = 6
 )
 
 type bpfWatch uint32

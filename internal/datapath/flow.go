@@ -18,6 +18,8 @@ const (
 	SessionBegins  = Told(bpfToldTOLD_SESSION_BEGINS)
 	SessionChanges = Told(bpfToldTOLD_SESSION_CHANGES) // its TCP state
 	SessionEnds    = Told(bpfToldTOLD_SESSION_ENDS)
+
+	bothBegin = Told(bpfToldTOLD_BOTH_BEGIN) // a session, and its mapping: two FlowEvents
 )
 
 // FlowEvent tells what becomes of a mapping, or of a session. Events can be lost when the reader is too slow: FlowsUntold
@@ -41,6 +43,7 @@ type Watch struct {
 	Drop    func(DropEvent)
 	Mapping func(FlowEvent)
 	Session func(FlowEvent)
+	Heard   func()      // all that was taken out at once
 	Failed  func(error) // what could not be read
 }
 
@@ -142,6 +145,26 @@ func (d *flowTable) now() []*Watch {
 	d.hearing.Lock()
 	defer d.hearing.Unlock()
 	return d.watches
+}
+
+// mapping is what an event says of the mapping it is about, if it is about one.
+func (e FlowEvent) mapping() (FlowEvent, bool) {
+	switch e.Told {
+	case bothBegin:
+		e.Told = MappingBegins
+	case MappingBegins, MappingEnds:
+	default:
+		return e, false
+	}
+	return FlowEvent{At: e.At, Told: e.Told, Protocol: e.Protocol, Private: e.Private, External: e.External}, true
+}
+
+// session is the same of a session.
+func (e FlowEvent) session() (FlowEvent, bool) {
+	if e.Told == bothBegin {
+		e.Told = SessionBegins
+	}
+	return e, e.Told >= SessionBegins
 }
 
 func flowOf(e *bpfFlowEvent) FlowEvent {

@@ -13,8 +13,11 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 )
 
+// flowsSoon is how long what comes is gathered, so that it is handed over together: each who hears is woken once.
+const flowsSoon = 20 * time.Millisecond
+
 // flowReader reads what the programs tell of flows and drops, out of the rows of all CPUs and out of the ring, in the order in
-// which it happened. The ring wakes it up once in 17 ms; while something comes it looks by itself (bpf/trace/tell.h).
+// which it happened. The ring wakes it up; while something comes it looks by itself (bpf/trace/tell.h).
 type flowReader struct {
 	table *flowTable
 	ring  *ringbuf.Reader
@@ -50,11 +53,7 @@ func (r *flowReader) follow(before <-chan struct{}) {
 	defer r.rows.close()
 	pause, quiet := firstPause, 0
 	for {
-		wait := lookSoon
-		if quiet > 1 {
-			wait = lookLate
-		}
-		until, err := r.gather(wait)
+		until, err := r.gather(quiet > 1)
 		quiet++
 		if r.hand(until) {
 			quiet = 0
@@ -74,10 +73,14 @@ func (r *flowReader) follow(before <-chan struct{}) {
 
 var past = time.Unix(1, 0)
 
-// gather waits until it is woken up, or so long, and takes out what was told until an instant.
-func (r *flowReader) gather(wait time.Duration) (until uint64, err error) {
-	r.ring.SetDeadline(time.Now().Add(wait))
-	_, err = r.read()
+// gather waits a little, or where it is quiet until it is woken up, and takes out what was told until an instant.
+func (r *flowReader) gather(quiet bool) (until uint64, err error) {
+	if quiet {
+		r.ring.SetDeadline(time.Now().Add(lookLate))
+		_, err = r.read()
+	} else {
+		time.Sleep(flowsSoon)
+	}
 	until = uint64(Now())
 	r.ring.SetDeadline(past) // what is in it is read, and not waited for
 	for at := uint64(0); at <= until && (err == nil || errors.Is(err, os.ErrDeadlineExceeded)); {
@@ -131,19 +134,32 @@ func (r *flowReader) hand(until uint64) bool {
 			r.tellDrop(watches, r.drops[d].raw)
 			d++
 		default:
+			if f+d > 0 {
+				heard(watches)
+			}
 			r.flows, r.drops = slices.Delete(r.flows, 0, f), slices.Delete(r.drops, 0, d)
 			return f+d > 0
 		}
 	}
 }
 
-func tellFlow(watches []*Watch, event FlowEvent) {
+func heard(watches []*Watch) {
 	for _, w := range watches {
-		switch {
-		case event.Told <= MappingEnds && w.Mapping != nil:
-			w.Mapping(event)
-		case event.Told >= SessionBegins && w.Session != nil:
-			w.Session(event)
+		if w.Heard != nil {
+			w.Heard()
+		}
+	}
+}
+
+func tellFlow(watches []*Watch, event FlowEvent) {
+	mapping, ofMapping := event.mapping()
+	session, ofSession := event.session()
+	for _, w := range watches {
+		if ofMapping && w.Mapping != nil {
+			w.Mapping(mapping)
+		}
+		if ofSession && w.Session != nil {
+			w.Session(session)
 		}
 	}
 }

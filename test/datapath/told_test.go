@@ -13,6 +13,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/lab/packets"
+	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/test/dataplane"
 )
 
@@ -35,6 +36,13 @@ func (g *gateway) drops() <-chan datapath.DropEvent {
 // flows are what becomes of mappings and sessions from now on, in words.
 func (g *gateway) flows() <-chan string {
 	g.t.Helper()
+	flows, _ := g.some(true, true)
+	return flows
+}
+
+// some is flows of what is wanted alone, until end.
+func (g *gateway) some(mappings, sessions bool) (heard <-chan string, end func()) {
+	g.t.Helper()
 	flows := make(chan string, 1024)
 	words := map[datapath.Told]string{datapath.MappingBegins: "mapping begins", datapath.MappingEnds: "mapping ends",
 		datapath.SessionBegins: "session begins", datapath.SessionChanges: "session is", datapath.SessionEnds: "session ends"}
@@ -48,8 +56,15 @@ func (g *gateway) flows() <-chan string {
 		}
 		flows <- text
 	}
-	g.watch(&datapath.Watch{Mapping: tell, Session: tell})
-	return flows
+	w := &datapath.Watch{}
+	if mappings {
+		w.Mapping = tell
+	}
+	if sessions {
+		w.Session = tell
+	}
+	g.watch(w)
+	return flows, func() { g.data.Unwatch(w) }
 }
 
 func hears(g *gateway, flows <-chan string, want ...string) {
@@ -106,6 +121,38 @@ func TestFlowsAreTold(t *testing.T) {
 	}
 	g.in(func() error { _, err := g.data.EndAll(); return err })
 	hears(g, flows, "session ends "+of+" established inside", "mapping ends "+at)
+}
+
+// Who hears of mappings alone, or of sessions, hears of these, though both begin at once; of a mapping whose session finds no room,
+// it begins and ends.
+func TestFlowsAreToldApart(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t, capacity(model.MinCapacity), filtering(model.EndpointIndependent))
+	at := fmt.Sprintf("udp %s %s", inB, endpoint(outbound, inB.Port()))
+	for _, step := range []struct {
+		mappings, sessions bool
+		want               []string
+	}{
+		{true, false, []string{"mapping begins " + at, "mapping ends " + at}},
+		{false, true, []string{"session begins " + at + " " + server.String() + " open inside", "session ends " + at + " " + server.String() + " open inside"}},
+	} {
+		flows, end := g.some(step.mappings, step.sessions)
+		g.mapped(udp(inB, server))
+		g.in(func() error { _, err := g.data.EndAll(); return err })
+		check(t, dataplane.Age(g.data, time.Hour))
+		g.sweep() // the port of a datagram protocol waits
+		hears(g, flows, step.want...)
+		end()
+	}
+	house := g.evict(2, udp(inB, server))
+	check(t, dataplane.Age(g.data, time.Hour))
+	g.sweep()
+	flows := g.flows()
+	release := g.stuff()
+	same(g, "reason", g.put(udp(inB, server)).reason, "drop_session_index_full")
+	release()
+	house()
+	hears(g, flows, "mapping begins "+at, "mapping ends "+at)
 }
 
 // Nobody is told of sessions to the pool that anybody can begin and whose client has proved nothing.
