@@ -129,9 +129,17 @@ func (e *eventWriter) told(l Listener, told Told) {
 		_, _ = fmt.Fprintf(e.w, "event: lost\ndata: {\"messages\":%d}\n\n", told.Lost)
 	}
 	for _, m := range told.Messages {
-		_, _ = fmt.Fprintf(e.w, "id: %s\nevent: %s\ndata: %s\n\n", l.ID(m), m.Topic, bytes.TrimSpace(m.Data))
+		e.members("id: ", l.ID(m), "\nevent: ", m.Topic, "\ndata: ")
+		_, _ = e.w.Write(bytes.TrimSpace(m.Data))
+		e.members("\n\n")
 	}
 	e.flush()
+}
+
+func (e *eventWriter) members(texts ...string) {
+	for _, text := range texts {
+		_, _ = e.w.WriteString(text)
+	}
 }
 
 func (e *eventWriter) flush() {

@@ -14,10 +14,10 @@ func (g machineServices) newStream() *stream.Hub {
 		Epoch: strconv.FormatInt(g.started.UnixNano(), 36), Log: g.log, Passing: []string{"drops", "names", "sessions"},
 		Sources: map[string]stream.Source{
 			"status":   stream.Every(time.Second, func() (any, error) { return g.commands().Status() }),
-			"pool":     func(ctx context.Context, tell func(any)) error { return g.pool.TellPool(ctx, tell) },
-			"names":    func(ctx context.Context, tell func(any)) error { return g.names.TellNames(ctx, tell) },
+			"pool":     func(ctx context.Context, tell func(...any)) error { return g.pool.TellPool(ctx, tell) },
+			"names":    func(ctx context.Context, tell func(...any)) error { return g.names.TellNames(ctx, tell) },
 			"sessions": g.flows.Tell,
-			"drops": func(ctx context.Context, tell func(any)) error {
+			"drops": func(ctx context.Context, tell func(...any)) error {
 				return g.commands().Drops(ctx, api.Filter{}, func(d api.Drop) bool { tell(d); return true })
 			},
 		},

@@ -15,7 +15,9 @@ import (
 const Drain = 2 * time.Second
 
 // Listeners hear of every event, by its topic, as a line of a sink. They keep nobody waiting.
-type Listeners interface{ Tell(topic string, value any) }
+type Listeners interface {
+	Tell(topic string, values ...any)
+}
 
 // Hub tells events to sinks. Without sinks, as in its zero value, it tells nobody.
 type Hub struct {

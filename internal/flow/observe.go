@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/api"
@@ -24,13 +25,12 @@ var events = map[datapath.Told]string{datapath.SessionBegins: "new", datapath.Se
 // Observe calls visit for the youngest of the flows that are open, and then, where that is wanted, for what becomes of all, until
 // ctx ends or visit returns false, which may wait. It is called when nothing is missed any more, if with no flow.
 func (s *Service) Observe(ctx context.Context, r api.ObserveRequest, visit func([]api.Flow) bool) error {
-	o := &observer{service: s, request: r}
+	o := newObserver(s, r)
 	if r.Follow { // before it looks at what is open: nothing is missed between
 		if err := s.observers.enter(r.By); err != nil {
 			return err
 		}
 		defer s.observers.leave(r.By)
-		o.flows = make(chan api.Flow, behind)
 		watch := o.watch()
 		if err := s.data.Watch(watch); err != nil {
 			return err
@@ -45,8 +45,8 @@ func (s *Service) Observe(ctx context.Context, r api.ObserveRequest, visit func(
 		select {
 		case <-ctx.Done():
 			return nil
-		case f := <-o.flows:
-			if !visit(o.with(f)) {
+		case <-o.ready:
+			if !visit(o.take()) {
 				return nil
 			}
 		}
@@ -57,22 +57,29 @@ func (s *Service) Observe(ctx context.Context, r api.ObserveRequest, visit func(
 type observer struct {
 	service *Service
 	request api.ObserveRequest
-	flows   chan api.Flow
-	lost    uint64 // of the goroutine that hears
+	ready   chan struct{} // has a token when something waits
+
+	mutex sync.Mutex // guards what follows
+	flows []api.Flow // that wait
+	lost  uint64     // since the last that found room
 }
 
-// with are a flow and those that wait behind it.
-func (o *observer) with(f api.Flow) []api.Flow {
-	all := []api.Flow{f}
-	for len(o.flows) > 0 && len(all) < behind {
-		all = append(all, <-o.flows)
-	}
+func newObserver(s *Service, r api.ObserveRequest) *observer {
+	return &observer{service: s, request: r, ready: make(chan struct{}, 1)}
+}
+
+// take takes all that waits.
+func (o *observer) take() []api.Flow {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	all := o.flows
+	o.flows = nil
 	return all
 }
 
 // watch hears what is wanted.
 func (o *observer) watch() *datapath.Watch {
-	w := &datapath.Watch{Failed: func(err error) { o.service.Log.Warn("flow event lost", "error", err) }}
+	w := &datapath.Watch{Heard: o.heard, Failed: func(err error) { o.service.Log.Warn("flow event lost", "error", err) }}
 	if o.request.Verdict != "dropped" && o.request.Reason == "" {
 		w.Session = func(e datapath.FlowEvent) {
 			o.put(o.service.heard.of(e, func() api.Flow { return o.service.session(e) }))
@@ -91,12 +98,31 @@ func (o *observer) put(f api.Flow) {
 	if !o.request.Wants(&f) {
 		return
 	}
-	f.Lost = o.lost
-	select {
-	case o.flows <- f:
-		o.lost = 0
-	default:
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if len(o.flows) >= behind {
 		o.lost++
+		return
+	}
+	f.Lost, o.lost = o.lost, 0
+	if o.flows = append(o.flows, f); len(o.flows) == behind/2 {
+		o.wake()
+	}
+}
+
+// heard wakes who observes once for all that came at once.
+func (o *observer) heard() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if len(o.flows) > 0 {
+		o.wake()
+	}
+}
+
+func (o *observer) wake() {
+	select {
+	case o.ready <- struct{}{}:
+	default:
 	}
 }
 
@@ -181,11 +207,13 @@ func (s *Service) youngest(r api.ObserveRequest) ([]api.Flow, error) {
 }
 
 // Tell tells of all sessions until ctx ends: the topic sessions of the stream.
-func (s *Service) Tell(ctx context.Context, tell func(any)) error {
+func (s *Service) Tell(ctx context.Context, tell func(...any)) error {
 	return s.Observe(ctx, api.ObserveRequest{Follow: true, Verdict: "forwarded", By: api.Caller{Role: api.Admin, Kind: "topic", Name: "sessions"}}, func(flows []api.Flow) bool {
-		for _, f := range flows {
-			tell(f)
+		values := make([]any, len(flows))
+		for i := range flows {
+			values[i] = &flows[i]
 		}
+		tell(values...)
 		return true
 	})
 }

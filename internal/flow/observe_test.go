@@ -130,6 +130,7 @@ func TestFollow(t *testing.T) {
 	w := <-f.watched
 	event := datapath.FlowEvent{At: datapath.Now(), Told: datapath.SessionBegins, Protocol: model.TCP, Private: inside, External: out, Remote: remote, Origin: "inside", State: "syn"}
 	w.Session(event)
+	w.Heard()
 	if got := short(<-shown); got != "new 10.0.0.1:5000hosta.example. 203.0.113.7:443 DE" {
 		t.Errorf("heard %q", got)
 	}
@@ -137,6 +138,7 @@ func TestFollow(t *testing.T) {
 	for range behind + 5 {
 		w.Session(event)
 	}
+	w.Heard()
 	go1 <- true
 	for i := range behind {
 		if got := <-shown; got.Event != "update" || got.Lost != 0 {
@@ -144,6 +146,7 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	w.Drop(datapath.DropEvent{At: datapath.Now(), Reason: "drop_denied", Side: "public", Tuple: model.Tuple{Protocol: model.TCP, Source: remote, Destination: out}})
+	w.Heard()
 	if got := <-shown; short(got) != "drop 203.0.113.7:443 192.0.2.1:5000 drop_deniedDE" || got.Lost != 5 || got.Verdict != "dropped" {
 		t.Errorf("heard %q, %d lost", short(got), got.Lost)
 	}
@@ -153,7 +156,7 @@ func TestFollow(t *testing.T) {
 	}
 	<-f.ended
 	for verdict, want := range map[string][2]bool{"forwarded": {true, false}, "dropped": {false, true}, "": {true, true}} {
-		w := (&observer{service: s, request: api.ObserveRequest{Verdict: verdict}}).watch()
+		w := newObserver(s, api.ObserveRequest{Verdict: verdict}).watch()
 		if got := [2]bool{w.Session != nil, w.Drop != nil}; got != want {
 			t.Errorf("for verdict %q it watches sessions and drops: %v", verdict, got)
 		}

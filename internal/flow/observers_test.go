@@ -69,15 +69,15 @@ func TestFlowIsMadeOnce(t *testing.T) {
 	var all []*observer
 	once := 0
 	for i := range 8 {
-		o := &observer{service: s, flows: make(chan api.Flow, 1)}
+		o := newObserver(s, api.ObserveRequest{})
 		all = append(all, o)
 		if o.watch().Session(event); i == 0 {
 			once = looked
 		}
 	}
-	first := <-all[0].flows
+	first := all[0].flows[0]
 	for _, o := range all[1:] {
-		if f := <-o.flows; f != first {
+		if f := o.flows[0]; f != first {
 			t.Errorf("one hears %+v, another %+v", first, f)
 		}
 	}

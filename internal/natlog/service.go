@@ -145,15 +145,21 @@ func (s *Service) rewatch(before, next *datapath.Watch) error {
 }
 
 func (s *Service) newWatch(destinations bool) *datapath.Watch {
+	var heard []datapath.FlowEvent // of the goroutine that hears
+	note := func(e datapath.FlowEvent) { heard = append(heard, e) }
 	w := &datapath.Watch{
-		Mapping: func(e datapath.FlowEvent) { s.Tell(s.flow(e)) },
+		Mapping: note,
 		Drop:    s.refused,
-		Failed:  func(err error) { s.Log.Warn("flow event lost", "error", err) },
+		Heard: func() {
+			s.Tell(s.records(heard)...)
+			heard = heard[:0]
+		},
+		Failed: func(err error) { s.Log.Warn("flow event lost", "error", err) },
 	}
 	if destinations {
 		w.Session = func(e datapath.FlowEvent) {
 			if e.Told != datapath.SessionChanges {
-				s.Tell(s.flow(e))
+				note(e)
 			}
 		}
 	}
@@ -165,15 +171,23 @@ var told = map[datapath.Told]Kind{
 	datapath.SessionBegins: SessionBegun, datapath.SessionEnds: SessionEnded,
 }
 
-func (s *Service) flow(e datapath.FlowEvent) Record {
-	r := Record{
-		Time: s.now().Add(-datapath.Now().Sub(e.At)), Kind: told[e.Told], Protocol: e.Protocol,
-		External: e.External, Private: e.Private, Host: s.Names().HostOf(e.Private.Addr()),
+func (s *Service) records(events []datapath.FlowEvent) []Record {
+	if len(events) == 0 {
+		return nil
 	}
-	if r.Kind == SessionBegun || r.Kind == SessionEnded {
-		r.Remote, r.Reason, r.Name = e.Remote, e.Origin, string(s.Names().Name(e.Name))
+	now, instant, names := s.now(), datapath.Now(), s.Names()
+	records := make([]Record, len(events))
+	for i, e := range events {
+		r := &records[i]
+		*r = Record{
+			Time: now.Add(-instant.Sub(e.At)), Kind: told[e.Told], Protocol: e.Protocol,
+			External: e.External, Private: e.Private, Host: names.HostOf(e.Private.Addr()),
+		}
+		if r.Kind == SessionBegun || r.Kind == SessionEnded {
+			r.Remote, r.Reason, r.Name = e.Remote, e.Origin, string(names.Name(e.Name))
+		}
 	}
-	return r
+	return records
 }
 
 // launch runs a sink until it is closed, and drain longer. It begins when nobody else has its files open any more.
@@ -231,24 +245,27 @@ func (s *Service) standing(visit func(Record)) error {
 }
 
 // Tell tells the sinks. It waits for none.
-func (s *Service) Tell(r Record) {
+func (s *Service) Tell(records ...Record) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.tell(s.sinks, r)
+	s.tell(s.sinks, records...)
 }
 
-func (s *Service) tell(sinks []*sink, r Record) {
-	if len(sinks) == 0 {
+func (s *Service) tell(sinks []*sink, records ...Record) {
+	if len(sinks) == 0 || len(records) == 0 {
 		return
 	}
 	now := s.now()
-	if r.Time.IsZero() {
-		r.Time = now
+	synchronised := s.clock.now(now)
+	for i := range records {
+		if records[i].Time.IsZero() {
+			records[i].Time = now
+		}
+		records[i].Synchronised = synchronised
 	}
-	r.Synchronised = s.clock.now(now)
 	for _, k := range sinks {
 		if k != nil {
-			k.put(r)
+			k.put(records)
 		}
 	}
 }

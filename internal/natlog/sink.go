@@ -47,9 +47,11 @@ func newSink(s settings.Sink, log *slog.Logger) *sink {
 }
 
 // put never waits.
-func (s *sink) put(r Record) {
+func (s *sink) put(records []Record) {
 	s.mutex.Lock()
-	s.queue.put(r)
+	for _, r := range records {
+		s.queue.put(r)
+	}
 	s.mutex.Unlock()
 	select {
 	case s.ready <- struct{}{}:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -24,11 +23,11 @@ const (
 )
 
 // Source tells of a topic until ctx ends. It runs while somebody listens.
-type Source func(ctx context.Context, tell func(value any)) error
+type Source func(ctx context.Context, tell func(values ...any)) error
 
 // Every tells at once what is to be told, and then each time.
 func Every(each time.Duration, what func() (any, error)) Source {
-	return func(ctx context.Context, tell func(any)) error {
+	return func(ctx context.Context, tell func(...any)) error {
 		tick := time.NewTicker(each)
 		defer tick.Stop()
 		for {
@@ -76,17 +75,53 @@ func New(o Options) *Hub {
 	return &Hub{Options: o, rings: map[string]*ring{}, listeners: api.Places{Most: mostListeners, Kept: keptListeners}, news: make(chan struct{}), running: map[string]*source{}}
 }
 
-// Tell tells a value, as JSON, to who listens to a topic. It waits for nobody.
-func (h *Hub) Tell(topic string, value any) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		h.Log.Error("message not written", "topic", topic, "error", err)
-		return
+// Tell tells values, each as JSON, to who listens to a topic. It waits for nobody.
+func (h *Hub) Tell(topic string, values ...any) {
+	for some := range slices.Chunk(values, atOnce) {
+		h.add(topic, h.write(topic, some))
 	}
+}
+
+// liner writes itself as encoding/json does, and faster.
+type liner interface {
+	AppendLine(b []byte) ([]byte, error)
+}
+
+// write returns the values as they are told. They share their memory.
+func (h *Hub) write(topic string, values []any) [][]byte {
+	var all []byte
+	ends := make([]int, 0, len(values))
+	for _, value := range values {
+		longer, err := all, error(nil)
+		if l, ok := value.(liner); ok {
+			longer, err = l.AppendLine(all)
+		} else {
+			var data []byte
+			data, err = json.Marshal(value)
+			longer = append(all, data...)
+		}
+		if err != nil {
+			h.Log.Error("message not written", "topic", topic, "error", err)
+			continue
+		}
+		all = longer
+		ends = append(ends, len(all))
+	}
+	lines, from := make([][]byte, len(ends)), 0
+	for i, end := range ends {
+		lines[i], from = all[from:end:end], end
+	}
+	return lines
+}
+
+func (h *Hub) add(topic string, lines [][]byte) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.number++
-	h.ring(topic).add(api.Message{Number: h.number, Topic: topic, Data: data})
+	r := h.ring(topic)
+	for _, line := range lines {
+		h.number++
+		r.add(api.Message{Number: h.number, Topic: topic, Data: line})
+	}
 	close(h.news)
 	h.news = make(chan struct{})
 }
@@ -132,7 +167,7 @@ func (h *Hub) join(topic string) {
 		h.running[topic] = s
 		go func() {
 			for ctx.Err() == nil { // what fails once is tried again
-				err := tells(ctx, func(value any) { h.Tell(topic, value) })
+				err := tells(ctx, func(values ...any) { h.Tell(topic, values...) })
 				if ctx.Err() != nil {
 					return
 				}
@@ -245,7 +280,9 @@ func (l *listener) look() (told api.Told, news <-chan struct{}) {
 }
 
 // ID implements api.Listener.
-func (l *listener) ID(m api.Message) string { return fmt.Sprintf("%s-%d", l.hub.Epoch, m.Number) }
+func (l *listener) ID(m api.Message) string {
+	return l.hub.Epoch + "-" + strconv.FormatUint(m.Number, 10)
+}
 
 // Close implements api.Listener.
 func (l *listener) Close() {

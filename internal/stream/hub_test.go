@@ -183,7 +183,7 @@ func TestRingIsBounded(t *testing.T) {
 func TestSources(t *testing.T) {
 	t.Parallel()
 	began, ended := make(chan bool, 4), make(chan bool, 4)
-	h := newHub(map[string]Source{"status": func(ctx context.Context, tell func(any)) error {
+	h := newHub(map[string]Source{"status": func(ctx context.Context, tell func(...any)) error {
 		began <- true
 		tell("now")
 		<-ctx.Done()
@@ -218,8 +218,8 @@ func TestSources(t *testing.T) {
 // Who comes back to what passed while nobody listened is told to ask anew, of that topic alone, and after that goes on as always.
 func TestNobodyListened(t *testing.T) {
 	t.Parallel()
-	tells := make(chan func(any), 1)
-	source := func(ctx context.Context, tell func(any)) error {
+	tells := make(chan func(...any), 1)
+	source := func(ctx context.Context, tell func(...any)) error {
 		tells <- tell
 		<-ctx.Done()
 		return ctx.Err()

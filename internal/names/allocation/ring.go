@@ -77,7 +77,7 @@ func rangesOf(addresses []netip.Addr) []api.PoolRange {
 }
 
 // TellPool tells which addresses are used for something else than before, a few times a second at most, until ctx ends.
-func (r *ring) TellPool(ctx context.Context, tell func(any)) error {
+func (r *ring) TellPool(ctx context.Context, tell func(...any)) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {

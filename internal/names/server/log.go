@@ -69,7 +69,7 @@ func (s *Service) Claimed(name string, asker netip.Addr, after time.Duration) {
 }
 
 // TellNames tells what is asked, and what came of it, until ctx ends. It is a source of a stream, which runs once.
-func (s *Service) TellNames(ctx context.Context, tell func(any)) error {
+func (s *Service) TellNames(ctx context.Context, tell func(...any)) error {
 	s.questions.listens.Add(1)
 	defer s.questions.listens.Add(-1)
 	tick := time.NewTicker(tellEvery)

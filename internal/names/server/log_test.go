@@ -73,7 +73,7 @@ func TestQuestionLogChangesHands(t *testing.T) {
 		begin := func() (end func()) {
 			ctx, cancel := context.WithCancel(t.Context())
 			over := make(chan bool)
-			go func() { _ = s.TellNames(ctx, func(value any) { told <- value }); over <- true }()
+			go func() { _ = s.TellNames(ctx, func(values ...any) { told <- values[0] }); over <- true }()
 			synctest.Wait()
 			return func() { cancel(); <-over }
 		}
