@@ -160,7 +160,7 @@ func TestLogReachesCollectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	received := r.rsyslog()
-	stopCapture := r.beside("tcpdump", "-i", "lo", "-U", "--immediate-mode", "-B", "16384", "-w", wire, "udp", "port", "4739")
+	stopCapture := r.beside("tcpdump", "-i", "lo", "-U", "--immediate-mode", "-s", "4096", "-B", "16384", "-w", wire, "udp", "port", "4739")
 	stopCollector := r.beside("nfcapd", "-p", "4739", "-b", "127.0.0.1", "-B", "4000000", "-l", flows)
 	eventually(t, 20*time.Second, "the collectors listen", func() bool {
 		out, _ := r.Gateway.Command(context.Background(), "ss", "-Hlnut").Output()
@@ -289,7 +289,7 @@ func TestLogHasNoDestinations(t *testing.T) {
 	if err := os.Mkdir(disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	stopCapture := r.beside("tcpdump", "-i", "lo", "-U", "--immediate-mode", "-B", "16384", "-w", wire, "udp", "port", "4739")
+	stopCapture := r.beside("tcpdump", "-i", "lo", "-U", "--immediate-mode", "-s", "4096", "-B", "16384", "-w", wire, "udp", "port", "4739")
 	received := r.rsyslog()
 	r.beside("nfcapd", "-p", "4739", "-b", "127.0.0.1", "-l", t.TempDir())
 	d := r.start(with(r.configuration(), fmt.Sprintf(`log: {sinks: [{name: disk, directory: %q}, {name: flows, ipfix: "udp://%s"}, {name: siem, syslog: "tcp://%s"}]}`,
