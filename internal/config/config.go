@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	access "github.com/realmgate/realmgate/internal/access/settings"
+	edge "github.com/realmgate/realmgate/internal/edge/settings"
 	events "github.com/realmgate/realmgate/internal/events/settings"
 	ban "github.com/realmgate/realmgate/internal/guard/ban/settings"
 	geo "github.com/realmgate/realmgate/internal/guard/geo/settings"
@@ -35,6 +36,7 @@ type Config struct {
 	plane.Tables
 	Hosts      realm.Hosts
 	Dynamic    []dynamic.Entry
+	Edges      edge.Edges
 	IgnoreIP   []netip.Prefix // IPv4 and IPv6
 	Bans       ban.Bans
 	Sets       []rules.Set
@@ -104,6 +106,7 @@ func (c *Config) drafts(known []rules.Set) []schema.Draft {
 		ban.New(&c.IgnoreIP, &c.Bans, jails, pot),
 		hosts,
 		dynamic.New(&c.Dynamic, zones, dns, shared),
+		edge.New(&c.Edges, uses, interfaces, &c.Realm),
 		rules.NewSets(&c.Sets, known, listed, chains),
 		jails,
 		lists.New(&c.Lists, listed),

@@ -134,6 +134,9 @@ func TestFullFile(t *testing.T) {
 			{Name: "hostc.foo.example.", Address: netip.MustParseAddr("10.0.0.102"), Open: ports("all")},
 		},
 	}
+	var defaults Config
+	defaults.drafts(nil)
+	want.Edges = defaults.Edges // its keys have a file of their own
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}

@@ -142,6 +142,7 @@ func render(c *Config) string {
 		line("    ]")
 	}
 	renderDynamic(line, c.Dynamic)
+	renderEdges(line, c.Edges)
 	line("ignoreip: %s", list(c.IgnoreIP))
 	renderBans(line, c.Bans)
 	line("sets:")

@@ -27,7 +27,7 @@ const (
 var mayImport = map[string][]string{
 	// 1. The words, and what stands on them alone.
 	"model":        {},
-	"config":       {"access/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/dynamic/settings", "names/realm/settings", "names/server/settings", "natlog/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
+	"config":       {"access/settings", "edge/settings", "events/settings", "guard/ban/settings", "guard/geo/settings", "guard/honeypot/settings", "guard/jail/settings", "guard/lists/settings", "model", "names/allocation/settings", "names/dynamic/settings", "names/realm/settings", "names/server/settings", "natlog/settings", "outbound/settings", "plane/settings", "ruleset/settings", "schema", "web/settings"},
 	"store":        {},
 	"events/event": {},
 	"mounts":       {},
