@@ -34,7 +34,7 @@ type upstreamReply struct {
 	authenticated             bool // AD, which upstream vouches for
 	answer, authority, extras []dns.RR
 	own                       string // where its CNAMEs lead into a zone of ours: the name, as it was written
-	blocked                   bool   // addresses were taken out of it
+	why                       reason // there is no answer, or less than there was
 	stored                    model.Instant
 	ttl                       time.Duration // it may be used before stored+ttl; 0 is never cached
 }
@@ -153,9 +153,9 @@ func (u *upstreamReply) message(q *query, question dns.Question, now model.Insta
 	m.Answer, m.Ns, m.Extra = aged(u.answer, age), aged(u.authority, age), aged(u.extras, age)
 	if q.edns.present {
 		m.SetEdns0(ownSize, q.edns.do)
-		if u.blocked {
+		if !u.why.isZero() {
 			opt := m.IsEdns0()
-			opt.Option = append(opt.Option, &dns.EDNS0_EDE{InfoCode: reasonRebind.code, ExtraText: reasonRebind.text})
+			opt.Option = append(opt.Option, &dns.EDNS0_EDE{InfoCode: u.why.code, ExtraText: u.why.text})
 		}
 	}
 	return m

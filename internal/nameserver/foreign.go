@@ -31,7 +31,9 @@ func (p *Private) clean(settings *privateSettings, m *dns.Msg, question dns.Ques
 	}
 	blocked := p.rebound(settings, m, question.Name)
 	found := newUpstreamReply(m, own, p.now())
-	found.blocked = blocked
+	if blocked {
+		found.why = reasonRebind
+	}
 	found.authenticated = found.authenticated && cut == 0 && !blocked
 	return found
 }

@@ -36,7 +36,13 @@ type source func(*asked) (found *upstreamReply, ok bool)
 func (p *Private) forward(settings *privateSettings, q *query, d *decision, asker netip.Addr, transport Transport, buf []byte) ([]byte, continuation) {
 	a := &asked{query: q, before: d.reply.answer, target: d.target}
 	known := func(a *asked) (*upstreamReply, bool) { return settings.cache.get(p.now(), a.key()) }
-	if out, ok := p.resolve(settings, a, known, transport, buf); ok {
+	here := func(a *asked) (*upstreamReply, bool) {
+		if settings.isAbroad(string(a.target)) {
+			return nil, false // each asker has an address of its own
+		}
+		return known(a)
+	}
+	if out, ok := p.resolve(settings, a, here, transport, buf); ok {
 		p.counters.cacheHits.Add(1)
 		return out, nil
 	}
@@ -49,6 +55,11 @@ func (p *Private) forward(settings *privateSettings, q *query, d *decision, aske
 	return nil, func(ctx context.Context, buf []byte, _ sender) []byte {
 		defer p.waiting.leave(waits)
 		out, _ := p.resolve(settings, kept, func(a *asked) (*upstreamReply, bool) {
+			if settings.isAbroad(string(a.target)) {
+				if found, ok := p.findAbroad(ctx, settings, a, asker); ok {
+					return found, true
+				}
+			}
 			if found, ok := known(a); ok {
 				return found, true
 			}

@@ -26,6 +26,7 @@ type PrivateOptions struct {
 	Journal           *Journal              // shared with Public; nil: none. Fixed once the server is made
 	Keys              []Key                 // of those who register hosts
 	Registrar         Registrar             // nil: nobody registers hosts. Fixed once the server is made
+	Abroad            Abroad                // names behind edges; nil: none. Fixed once the server is made
 	Directory         func() Directory      // the current snapshot; called once per message
 	Upstream          []netip.AddrPort      // for all other names; none: they are REFUSED
 	CacheSize         int                   // answers kept, 0 for none; fixed once the server is made
@@ -56,6 +57,7 @@ type Private struct {
 	exchange exchanger
 	journal  *Journal
 	register register
+	abroad   Abroad
 	limits   Limits
 	logger   *slog.Logger
 }
@@ -67,6 +69,7 @@ type privateSettings struct {
 	upstream  *upstream // nil: none
 	waitLimit int
 	rebind    *rebind.Filter
+	abroad    Abroad // nil: none
 	cache     *cache // of answers that were cleaned under these settings
 }
 
@@ -86,12 +89,12 @@ func NewPrivate(options PrivateOptions) (*Private, error) {
 	p := &Private{
 		journal: journal, size: options.CacheSize, serves: options.Serves, tell: options.Overdone, now: clockOr(options.Now), exchange: exchange,
 		counters: counters{took: options.Took}, limits: options.Limits.withDefaults(), logger: loggerOr(options.Logger),
-		register: register{registrar: options.Registrar, seen: newSeen()},
+		register: register{registrar: options.Registrar, seen: newSeen()}, abroad: options.Abroad,
 	}
 	return p, p.Reconfigure(options)
 }
 
-// Reconfigure replaces everything but CacheSize, Registrar, Serves, Overdone, Took, Journal, Now, Logger and Limits. The
+// Reconfigure replaces everything but CacheSize, Registrar, Abroad, Serves, Overdone, Took, Journal, Now, Logger and Limits. The
 // cache stays unless the upstream servers change, or what is taken out of their
 // answers. On an error nothing changes.
 func (p *Private) Reconfigure(options PrivateOptions) error {
@@ -107,7 +110,7 @@ func (p *Private) Reconfigure(options PrivateOptions) error {
 	if err != nil {
 		return fmt.Errorf("configure private name server: %w", err)
 	}
-	settings := &privateSettings{authority: authority, keys: keys, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit), rebind: options.Rebind}
+	settings := &privateSettings{authority: authority, keys: keys, directory: options.Directory, waitLimit: cmp.Or(options.WaitLimit, defaultWaitLimit), rebind: options.Rebind, abroad: p.abroad}
 	if len(options.Upstream) > 0 {
 		settings.upstream = &upstream{
 			servers: slices.Clone(options.Upstream), exchange: p.exchange,
@@ -140,7 +143,7 @@ func (p *Private) Serve(ctx context.Context, packets net.PacketConn, listener ne
 func (p *Private) Statistics() Statistics { return p.counters.read() }
 
 // decide is pure: what q leads to under these settings.
-func (s *privateSettings) decide(q *query, fault problem) decision {
+func (s *privateSettings) decide(q *query, fault problem, asker netip.Addr) decision {
 	d, ok := preliminary(q, fault)
 	if !ok {
 		return d
@@ -148,11 +151,13 @@ func (s *privateSettings) decide(q *query, fault problem) decision {
 	directory := s.directory()
 	if zone, ok := s.authority.zone(q); ok {
 		d = s.authority.decide(q, zone, directory)
+	} else if d, ok = s.reverseAbroad(q, asker); ok {
+		return d
 	} else if d, ok = s.authority.reverse(q, directory); !ok {
 		d = decision{action: forward, target: model.Name(q.asked())}
 	}
 	// Without RD the asker wants what we know ourselves.
-	if d.action == forward && (s.upstream == nil || q.flags&flagRD == 0) {
+	if d.action == forward && (s.upstream == nil || q.flags&flagRD == 0) && !s.isAbroad(string(d.target)) {
 		if d.action = send; len(d.reply.answer) == 0 {
 			return refusal(dns.RcodeRefused, reasonOutside)
 		}
@@ -191,7 +196,7 @@ func (p *Private) respond(_ context.Context, message []byte, from netip.AddrPort
 		if fault == notImplemented && q.opcode() == dns.OpcodeUpdate && p.register.registrar != nil {
 			return p.update(settings, &q, slices.Clone(message), from, buf)
 		}
-		d = settings.decide(&q, fault)
+		d = settings.decide(&q, fault, from.Addr())
 	} else {
 		d = p.stranger(from.Addr(), transport)
 	}

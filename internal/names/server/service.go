@@ -34,6 +34,7 @@ type Options struct {
 	Store     *store.Store
 	Allocator nameserver.Allocator
 	Registrar nameserver.Registrar
+	Abroad    nameserver.Abroad           // names behind edges
 	Directory func() nameserver.Directory // in force
 	Serves    func(netip.Addr) bool       // whether the inside resolver answers an asker
 	Inside    func(netip.Addr) bool       // whether nobody outside may lead a host to an address
@@ -142,7 +143,7 @@ func (s *Service) privateOptions(served Served, serial uint32) nameserver.Privat
 	}
 	return nameserver.PrivateOptions{
 		Zones: served.Zones, Nameserver: c.Realm.Nameserver, NameserverAddress: c.DNS.Private.Addr(), Serial: serial,
-		Journal: s.journal, Keys: served.Keys, Registrar: s.Registrar, Directory: s.Directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
+		Journal: s.journal, Keys: served.Keys, Registrar: s.Registrar, Abroad: s.Abroad, Directory: s.Directory, Upstream: c.DNS.Upstream, CacheSize: c.DNS.Cache, WaitLimit: c.DNS.WaitLimit,
 		Serves: s.Serves, Rebind: filter, Overdone: s.Overdone, Took: s.hears(private),
 		Now: s.Now, Logger: s.Log,
 	}
