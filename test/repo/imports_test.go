@@ -92,6 +92,11 @@ var mayImport = map[string][]string{
 	"ask":              {"api", "datapath", "events/event", "ipv4", "lifecycle", "model", "nf/ask", "ruleset/settings", "web/hello"},
 	"balance":          {"api", "datapath", "health", "lifecycle", "model", "nf/multipath", "ruleset/settings"},
 	"capture":          {"api", "datapath", "lifecycle", "model", "nf", "ruleset/settings"},
+	"edge/wire":        {"model", "siphash"},                // what edges say, octet for octet
+	"edge/policy":      {"model"},                           // whether they may, and how narrowly
+	"edge/pact":        {"edge/policy", "model", "siphash"}, // who has which proxy address, number and tag
+	"edge/link":        {"edge/wire", "model"},              // one connection for each pair of edges
+	"edge":             {"api", "datapath", "edge/link", "edge/pact", "edge/policy", "edge/settings", "edge/wire", "events/event", "lifecycle", "metrics/metric", "model", "nameserver", "store"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
 	"names/server":     {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},
@@ -127,7 +132,7 @@ var testsMayImport = []string{"api", "client", "events/event", "lab/netns", "lab
 
 // rooms are what the daemon joins; none knows another.
 var rooms = []string{
-	"advice", "ask", "balance", "capture", "chains", "diagnose", "events", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
+	"advice", "ask", "balance", "capture", "chains", "diagnose", "edge", "events", "explain", "flow", "guard/ban", "guard/geo", "guard/honeypot", "guard/jail", "guard/lists",
 	"handover", "machine", "metrics", "natlog", "names/allocation", "names/dynamic", "names/realm", "names/server", "names/shared", "outbound", "page", "plane", "reload", "tenants", "web", "web/ability", "web/rest",
 }
 
