@@ -2,12 +2,14 @@
 /*
  * The guard at the way out: what leaves by a public interface has no private source, whoever sent it, unless it goes to a
  * destination without NAT. Of packets that the data plane redirects there is none here, or those that it has translated;
- * the others are the kernel's own, forwarded for machines that are no hosts of ours, or sent by programs of the gateway.
+ * the others are the kernel's own, forwarded for machines that are no hosts of ours, or sent by programs of the gateway. Nor
+ * does it go to a proxy address: only the tunnel leads there.
  */
 #include "include/errno.h"
 #include "nat/except.h"
 #include "route/next_hop.h"
 #include "include/verdict.h"
+#include "tunnel/proxy.h"
 
 #define EGRESS_NEXT -1 /* to whoever is attached behind: TCX_NEXT, and TC_ACT_UNSPEC for a filter of clsact */
 #define EGRESS_DROP 2  /* TCX_DROP, TC_ACT_SHOT */
@@ -62,7 +64,15 @@ static __always_inline bool goes_without_nat(__u32 destination)
 	return control && is_excepted(settings_get(*(volatile __u32 *)&control->generation), destination);
 }
 
-static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip)
+/* What a pact has left to us nobody else is to get: a proxy address is nowhere but here. */
+static __always_inline bool goes_to_proxy(__u32 destination)
+{
+	struct control *control = control_get();
+
+	return control && address_is_proxy(control, destination);
+}
+
+static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip, enum reason reason)
 {
 	struct control *control = control_get();
 	struct drop_event *event;
@@ -74,7 +84,7 @@ static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip
 	if ((ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP) && !(ip->frag_off & bpf_htons(IP_OFFSET)) &&
 	    bpf_skb_load_bytes_relative(skb, ip->ihl * 4, port, sizeof(port), BPF_HDR_START_NET))
 		__builtin_memset(port, 0, sizeof(port));
-	event = drop_begin(REASON_DROP_PRIVATE_SOURCE, SIDE_PUBLIC);
+	event = drop_begin(reason, SIDE_PUBLIC);
 	if (!event)
 		return;
 	event->ifindex = skb->ifindex;
@@ -92,15 +102,19 @@ static __always_inline void sample(struct __sk_buff *skb, const struct iphdr *ip
 SEC("tc")
 int gateway_egress(struct __sk_buff *skb)
 {
+	enum reason reason = REASON_DROP_PRIVATE_SOURCE;
 	struct iphdr ip;
 
 	/* What has a VLAN tag goes to another network than the public one. */
 	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present ||
-	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET) ||
-	    !source_is_private(skb, ip.saddr) || goes_without_nat(ip.daddr))
+	    bpf_skb_load_bytes_relative(skb, 0, &ip, sizeof(ip), BPF_HDR_START_NET))
 		return EGRESS_NEXT;
-	reason_count(REASON_DROP_PRIVATE_SOURCE);
-	sample(skb, &ip);
+	if (goes_to_proxy(ip.daddr))
+		reason = REASON_DROP_NO_PACT;
+	else if (!source_is_private(skb, ip.saddr) || goes_without_nat(ip.daddr))
+		return EGRESS_NEXT;
+	reason_count(reason);
+	sample(skb, &ip, reason);
 	return EGRESS_DROP;
 }
 

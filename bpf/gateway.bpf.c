@@ -12,6 +12,8 @@
 #include "path/private_side.h"
 #include "path/public_side.h"
 #include "path/single_side.h"
+#include "tunnel/in_side.h"
+#include "tunnel/out_side.h"
 #ifdef CTX_SKB
 #include "path/single_out.h"
 #include "route/bare.h"
@@ -100,6 +102,20 @@ SEC(CTX_SECTION)
 int gateway_fragment(ctx_t *ctx)
 {
 	return fragment_side(ctx);
+}
+
+/* Entered from gateway_private by tail call. */
+SEC(CTX_SECTION)
+int gateway_edge_out(ctx_t *ctx)
+{
+	return edge_out(ctx);
+}
+
+/* Entered from gateway_public by tail call. */
+SEC(CTX_SECTION)
+int gateway_edge_in(ctx_t *ctx)
+{
+	return edge_in(ctx);
 }
 
 #ifdef CTX_SKB

@@ -7,6 +7,7 @@
 #include "pool/bind.h"
 #include "pool/reserve.h"
 #include "conntrack/sweep.h"
+#include "tunnel/task.h"
 
 /* XDP, so that it runs with softirqs off like the packets whose stripes it takes: since Linux 6.3. */
 SEC("xdp")

@@ -56,6 +56,8 @@ struct flow {
 	__u32 number;	      /* its number, */
 	__u32 place;	      /* and a place of its ring and 1, pool/ring.h */
 	__u32 tick;	      /* now */
+	__u32 tag;	      /* of its pact, ours */
+	__u32 peer_tag;	      /* and the other edge's, ORIGIN_EDGE_OUT and ORIGIN_EDGE_IN */
 	struct numbers first; /* of its client's first segment, for ORIGIN_WEB and ORIGIN_COOKIE, */
 	struct offer offer;   /* and what it offered */
 };
@@ -142,6 +144,9 @@ static __always_inline void session_fill(struct session *session, const struct f
 	__u16 address = checksum_delta(flow->private_address, flow->external_address);
 	__u16 port = checksum_delta(flow->private_port, flow->external_port);
 
+	if (session_is_edge(flow->origin)) /* both addresses are other ones outside */
+		address = checksum_add(checksum_delta(flow->private_address, bpf_htonl(flow->tag)),
+				       checksum_delta(flow->remote_address, bpf_htonl(flow->peer_tag)));
 	session->private_address = flow->private_address;
 	session->remote_address = flow->remote_address;
 	session->external_address = flow->external_address;
@@ -174,6 +179,9 @@ static __always_inline void session_fill(struct session *session, const struct f
 	} else if (flow->origin == ORIGIN_COOKIE) {
 		session_offer(session, flow);
 		session->holds.cookie.binding = flow->binding;
+	} else if (session_is_edge(flow->origin)) {
+		session->holds.edge.tag = flow->tag;
+		session->holds.edge.peer_tag = flow->peer_tag;
 	} else {
 		session->holds.mapping.slot = flow->mapping;
 	}

@@ -8,6 +8,7 @@
 #include "flow.h"
 #include "idle.h"
 #include "../nat/own.h"
+#include "../tunnel/pact.h"
 
 #define REST 4 /* ticks that an ended record rests: a packet's program ends within microseconds */
 
@@ -56,7 +57,7 @@ static __always_inline bool sweep_is_due(const struct sweep *sweep, const struct
 	if (sweep->end)
 		return !sweep->use || sweep->use == session->life.as.version + 1U;
 	return sweep_is_past(sweep, session->life.as.stamp, session_timeout(sweep->settings, session)) ||
-	       own_is_void(session, sweep->generation);
+	       own_is_void(session, sweep->generation) || edge_is_void(session, sweep->tick);
 }
 
 /* When an operator ends sessions, the daemon waits for the programs that run, and sweeps: that is rest enough. */

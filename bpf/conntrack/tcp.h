@@ -16,13 +16,19 @@ enum direction {
 /* Opened by a host inside. */
 static __always_inline bool session_is_outbound(__u8 origin)
 {
-	return origin <= ORIGIN_BASIC;
+	return origin <= ORIGIN_EDGE_OUT;
 }
 
 /* From outside, to where dnat or 1:1 leads: whoever sends the first packet has a session, and may not be who it says. */
 static __always_inline bool session_is_led(__u8 origin)
 {
 	return origin == ORIGIN_DNAT || origin == ORIGIN_OWN_IN;
+}
+
+/* By a pact with another edge, whichever side has opened it: its external address is 0, and it has an external port alone. */
+static __always_inline bool session_is_edge(__u8 origin)
+{
+	return origin == ORIGIN_EDGE_OUT || origin == ORIGIN_EDGE_IN;
 }
 
 static __always_inline enum direction tcp_opener(__u8 origin)

@@ -14,14 +14,16 @@ enum phase {
 
 enum origin {
 	/* From inside. */
-	ORIGIN_INSIDE, /* opened through a mapping */
-	ORIGIN_OWN,    /* by an address that is the host's own outside, too: its port stays */
-	ORIGIN_BASIC,  /* of a protocol that is translated by address alone, basic.h */
+	ORIGIN_INSIDE,	 /* opened through a mapping */
+	ORIGIN_OWN,	 /* by an address that is the host's own outside, too: its port stays */
+	ORIGIN_BASIC,	 /* of a protocol that is translated by address alone, basic.h */
+	ORIGIN_EDGE_OUT, /* to a proxy address, by a pact */
 	/* From outside. */
 	ORIGIN_MAPPING, /* opened through a mapping that let it in */
 	ORIGIN_POOL,	/* by a claim of a binding */
 	ORIGIN_DNAT,	/* a chain said where to (dnat) */
 	ORIGIN_OWN_IN,	/* to an address that is the host's own */
+	ORIGIN_EDGE_IN, /* from a proxy address, by a pact: from behind another edge */
 	ORIGIN_WEB,	/* to a web address, by the name that it asked for */
 	ORIGIN_COOKIE,	/* from the pool as well, by a cookie, as its binding had no room for unproved sessions */
 };
@@ -112,6 +114,11 @@ union holds {
 		__u32 name : 24; /* as above */
 		__u32 begun : 8; /* tick of the Initial that its connection began with, the lowest octet */
 	} guest;		 /* ORIGIN_WEB, UDP: conntrack/guest.h */
+	struct {
+		__u32 tag;	/* of its pact, ours: number in the low half */
+		__u32 peer_tag; /* the other edge's */
+		__u32 spare;
+	} edge; /* ORIGIN_EDGE_OUT, ORIGIN_EDGE_IN */
 };
 
 /* By which TCP tells whom to believe, SESSION_TENTATIVE says which; and QUIC which connection is meant. */

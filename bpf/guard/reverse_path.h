@@ -8,6 +8,7 @@
 
 #include "../include/errno.h"
 #include "../route/next_hop.h"
+#include "../tunnel/proxy.h"
 
 /*
  * Whether a packet from inside comes by another interface than its source is reached by. The neighbour is not asked for,
@@ -51,13 +52,17 @@ __noinline bool source_is_inside(ctx_t *ctx, const struct packet *packet)
 	return query.own || query.side == SIDE_PRIVATE;
 }
 
-/* Whether the packet's source cannot be its sender's. A hairpin's is ours, as it should be. */
+/* Whether the packet's source cannot be its sender's. A hairpin's is ours, as it should be; a proxy address is nobody's. */
 static __always_inline bool source_is_spoofed(ctx_t *ctx, const struct packet *packet, enum side side)
 {
 	__u32 source = packet->tuple.source;
+	struct control *control;
 
 	if (packet->hairpin)
 		return false;
+	control = control_get();
+	if (control && address_is_proxy(control, source))
+		return true;
 	if (bpf_map_lookup_elem(&address_table, &source))
 		return true;
 	return side == SIDE_PRIVATE ? source_is_elsewhere(ctx, packet) : source_is_inside(ctx, packet);

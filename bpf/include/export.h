@@ -28,6 +28,10 @@ struct exported {
 	struct claims claims;
 	struct known_life known_life;
 	struct binding_request binding_request;
+	struct pact_request pact_request;
+	struct link_request link_request;
+	enum pact_flag pact_flag;
+	enum link_state link_state;
 	struct endpoint endpoint;
 	struct claim_event claim_event;
 	struct drop_event drop_event;

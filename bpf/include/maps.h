@@ -87,6 +87,12 @@ TABLE(remote_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, 1, BPF_F_MMA
 /* And what hosts have that dnat or 1:1 leads to, from outside. */
 TABLE(led_table, BPF_MAP_TYPE_ARRAY, __u32, struct tally_bucket, LED_BUCKETS, BPF_F_MMAPABLE);
 
+/* Pacts by number, links by number, and the pacts of proxy addresses, tunnel/pact.h. */
+TABLE(pact_table, BPF_MAP_TYPE_ARRAY, __u32, struct pact, 1, BPF_F_MMAPABLE);
+TABLE(link_table, BPF_MAP_TYPE_ARRAY, __u32, struct link, 1, BPF_F_MMAPABLE);
+TABLE(link_counts, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct link_count, 1, 0);
+TABLE(proxy_table, BPF_MAP_TYPE_ARRAY, __u32, struct proxy_places, PROXY_ADDRESSES / PROXY_GROUP, BPF_F_MMAPABLE);
+
 /* Where later fragments go, fragment/context.h, and the numbers that packets have behind the gateway, identification.h. */
 TABLE(fragment_contexts, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_bucket, FRAGMENT_BUCKETS, BPF_F_MMAPABLE);
 TABLE(fragment_octets, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_octets,

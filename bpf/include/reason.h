@@ -77,6 +77,21 @@ enum reason {
 	REASON_DROP_DENIED,   /* by a network function of a chain */
 	REASON_DROP_HONEYPOT, /* by the honeypot */
 
+	/* Dropped: between edges. */
+	REASON_DROP_NO_PACT,	    /* to a proxy address that stands for nobody */
+	REASON_DROP_PROXY_FOREIGN,  /* to one that another host has */
+	REASON_DROP_PACT_DIRECTION, /* it would open a flow, and its side may not */
+	REASON_DROP_PACT_SERVICE,   /* the pact has no such port */
+	REASON_DROP_PACT_SESSIONS,  /* the other edge has as many as was agreed */
+	REASON_DROP_NO_LINK,	    /* the link of its pact is gone, banned or without a key */
+	REASON_DROP_EDGE_MALFORMED, /* no header as an edge writes it */
+	REASON_DROP_EDGE_FRAGMENT,  /* of a packet of the tunnel */
+	REASON_DROP_EDGE_LINK,	    /* a VNI of no link */
+	REASON_DROP_EDGE_SOURCE,    /* not from that link's locator */
+	REASON_DROP_EDGE_EPOCH,	    /* by a key that is over, or not yet there */
+	REASON_DROP_EDGE_FORGED,    /* the authenticator is wrong */
+	REASON_DROP_EDGE_TAG,	    /* of no pact, or none any more */
+
 	/* Dropped: something is used up or missing. */
 	REASON_DROP_SESSION_TABLE_FULL,
 	REASON_DROP_SESSION_INDEX_FULL,

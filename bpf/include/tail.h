@@ -20,6 +20,8 @@ enum program {
 	PROGRAM_HOST,		 /* what a host says to the SYN of one */
 	PROGRAM_OVERFLOW,	 /* TCP to the pool, where a binding answers by cookies */
 	PROGRAM_DATAGRAM,	 /* UDP to a web address, of no session yet */
+	PROGRAM_EDGE_OUT,	 /* to a proxy address */
+	PROGRAM_EDGE_IN,	 /* of the tunnel from another edge */
 	PROGRAM_CLASSIFIER_EVEN, /* of the even generations */
 	PROGRAM_CLASSIFIER_ODD,
 	PROGRAM_DNAT_EVEN, /* classifiers of the chains that say where flows go */

@@ -14,6 +14,7 @@
 #include "../conntrack/types.h"
 #include "../pool/types.h"
 #include "../nat/slot_types.h"
+#include "../tunnel/types.h"
 
 #define INDEX_SLOTS	 16
 #define PORTS		 65536
@@ -115,8 +116,12 @@ struct control {
 	__u8 banning;	     /* enum banning: which bans there have been */
 	__u8 excluded_ports; /* outbound addresses have had ports of dnat or services: sessions of theirs may stand */
 	__u8 left;	     /* outbound addresses have left, and sessions have ended with them */
-	__u8 pad[4];
-	__u64 untold_known; /* the daemon's: of STATISTIC_FLOWS_UNTOLD, how many it has told of */
+	__u32 edge_address;  /* where packets of the tunnel come in, 0: nowhere */
+	__u64 untold_known;  /* the daemon's: of STATISTIC_FLOWS_UNTOLD, how many it has told of */
+	__u32 proxy_first;   /* the first proxy address, in host byte order */
+	__u32 proxy_size;    /* how many there are, 0: none */
+	__u16 edge_port;
+	__u8 pad[6];
 } __attribute__((aligned(8)));
 
 /* Where sessions stand, record_bucket.h. */

@@ -21,7 +21,7 @@ __noinline enum reason service_judge(__u32 private_address, __u16 private_port, 
 	struct settings *settings = settings_get(generation);
 	__u32 *known;
 
-	if (!session_is_lent(how >> 8) && how >> 8 != ORIGIN_WEB)
+	if (!session_is_lent(how >> 8) && how >> 8 != ORIGIN_WEB && how >> 8 != ORIGIN_EDGE_IN)
 		return REASON_NONE;
 	if (!(how & SESSION_WHOLE_HOST)) {
 		service.port = private_port;
@@ -84,7 +84,7 @@ static __always_inline void chain_describe_origin(struct nf_packet *nf, __u8 ori
 {
 	if (origin == ORIGIN_MAPPING)
 		nf->honeypot = NF_HONEYPOT_EXEMPT;
-	if (session_is_lent(origin) || origin == ORIGIN_WEB)
+	if (session_is_lent(origin) || origin == ORIGIN_WEB || origin == ORIGIN_EDGE_IN)
 		nf->public_port = external_port;
 }
 

@@ -10,6 +10,7 @@
 #include "../answer/private_refuse.h"
 #include "../fragment/enter.h"
 #include "../packet/parse.h"
+#include "../tunnel/proxy.h"
 
 /* What parsing could not make a flow of. On its own, for the stack of the entry. */
 __noinline int private_unparsed(ctx_t *ctx, const struct packet *packet, enum reason reason)
@@ -46,9 +47,13 @@ static __always_inline int private_side(ctx_t *ctx)
 	struct control *control = control_get();
 	struct session *session;
 
-	if (control)
-		packet.generation = *(volatile __u32 *)&control->generation;
-	if (reason != REASON_NONE || !control)
+	if (!control)
+		return private_unparsed(ctx, &packet, reason);
+	packet.generation = *(volatile __u32 *)&control->generation;
+	/* Later fragments and errors, too. */
+	if (__builtin_expect(address_is_proxy(control, packet.tuple.destination), 0))
+		return edge_enter(ctx, &packet, PROGRAM_EDGE_OUT, SIDE_PRIVATE);
+	if (reason != REASON_NONE)
 		return private_unparsed(ctx, &packet, reason);
 	if (packet.kind == PACKET_ICMP_ERROR)
 		return private_error(ctx, &packet);

@@ -12,6 +12,7 @@
 #include "../fragment/enter.h"
 #include "../handshake/overflow_judge.h"
 #include "../packet/parse.h"
+#include "../tunnel/proxy.h"
 
 static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 {
@@ -35,6 +36,9 @@ static __always_inline int public_side(ctx_t *ctx, bool hairpin)
 		return public_error(ctx, &packet);
 	if (packet.kind != PACKET_FLOW)
 		return not_ipv4(ctx, &packet, SIDE_PUBLIC);
+	if (!hairpin && __builtin_expect(packet.tuple.destination == control->edge_address, 0) &&
+	    edge_is_meant(ctx, &packet))
+		return edge_enter(ctx, &packet, PROGRAM_EDGE_IN, SIDE_PUBLIC);
 	session = public_find(&packet, control, &target);
 	if (__builtin_expect(session != 0, 1)) {
 		if (public_is_forged(session, &packet))

@@ -27,6 +27,8 @@ enum trace_kind {
 	TRACE_MSS,	 /* number: the most that its SYN may say, in octets */
 	TRACE_COOKIE,	 /* names are read there: says: a SYN is answered by a cookie, else a datagram is held */
 	TRACE_OVERFLOW,	 /* its binding has no room for unproved clients: a SYN is answered by a cookie */
+	TRACE_PACT,	 /* address is a pact's proxy address; number: of the pact, 0 for none; says: enum pact_flag */
+	TRACE_LINK,	 /* number: of its link, 0 for none; says: the most that an inner packet may have, octets */
 	TRACE_END,	 /* says: enum reason */
 };
 

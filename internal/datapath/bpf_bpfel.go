@@ -166,8 +166,12 @@ type bpfControl struct {
 	Banning       uint8
 	ExcludedPorts uint8
 	Left          uint8
-	Pad           [4]uint8
+	EdgeAddress   uint32
 	UntoldKnown   uint64
+	ProxyFirst    uint32
+	ProxySize     uint32
+	EdgePort      uint16
+	Pad           [6]uint8
 }
 
 type bpfCountRequest struct {
@@ -235,6 +239,8 @@ type bpfFlow struct {
 	Number  uint32
 	Place   uint32
 	Tick    uint32
+	Tag     uint32
+	PeerTag uint32
 	First   struct {
 		_            structs.HostLayout
 		Sequence     uint32
@@ -414,6 +420,50 @@ type bpfLimits struct {
 	MappingSessions uint32
 }
 
+type bpfLink struct {
+	_            structs.HostLayout
+	VniHere      uint32
+	Local        uint32
+	Remote       uint32
+	Mtu          uint16
+	Spare        uint16
+	NextHop      uint16
+	RouteEpoch   uint16
+	State        uint8
+	SendEpoch    uint8
+	ReceiveEpoch [2]uint8
+	SendKey      [2][2]uint64
+	Header       [48]uint8
+	ReceiveKey   [2][2]uint64
+	Heard        uint32
+	Pad          [13]uint32
+}
+
+type bpfLinkCount struct {
+	_       structs.HostLayout
+	Packets [2]uint64
+	Octets  [2]uint64
+	Refused uint64
+}
+
+type bpfLinkRequest struct {
+	_      structs.HostLayout
+	Link   bpfLink
+	Key    [2]uint64
+	Number uint32
+	Error  int32
+	Out    uint8
+	Epoch  uint8
+	Pad    [6]uint8
+}
+
+type bpfLinkState uint32
+
+const (
+	bpfLinkStateLINK_UP     bpfLinkState = 1
+	bpfLinkStateLINK_BANNED bpfLinkState = 2
+)
+
 type bpfMappingBlock struct {
 	_        structs.HostLayout
 	Endpoint [8]uint64
@@ -498,21 +548,59 @@ type bpfNfPacket struct {
 type bpfOrigin uint32
 
 const (
-	bpfOriginORIGIN_INSIDE  bpfOrigin = 0
-	bpfOriginORIGIN_OWN     bpfOrigin = 1
-	bpfOriginORIGIN_BASIC   bpfOrigin = 2
-	bpfOriginORIGIN_MAPPING bpfOrigin = 3
-	bpfOriginORIGIN_POOL    bpfOrigin = 4
-	bpfOriginORIGIN_DNAT    bpfOrigin = 5
-	bpfOriginORIGIN_OWN_IN  bpfOrigin = 6
-	bpfOriginORIGIN_WEB     bpfOrigin = 7
-	bpfOriginORIGIN_COOKIE  bpfOrigin = 8
+	bpfOriginORIGIN_INSIDE   bpfOrigin = 0
+	bpfOriginORIGIN_OWN      bpfOrigin = 1
+	bpfOriginORIGIN_BASIC    bpfOrigin = 2
+	bpfOriginORIGIN_EDGE_OUT bpfOrigin = 3
+	bpfOriginORIGIN_MAPPING  bpfOrigin = 4
+	bpfOriginORIGIN_POOL     bpfOrigin = 5
+	bpfOriginORIGIN_DNAT     bpfOrigin = 6
+	bpfOriginORIGIN_OWN_IN   bpfOrigin = 7
+	bpfOriginORIGIN_EDGE_IN  bpfOrigin = 8
+	bpfOriginORIGIN_WEB      bpfOrigin = 9
+	bpfOriginORIGIN_COOKIE   bpfOrigin = 10
 )
 
 type bpfOwner struct {
 	_       structs.HostLayout
 	Address uint32
 	Turn    uint32
+}
+
+type bpfPact struct {
+	_        structs.HostLayout
+	OwnTag   uint32
+	PeerTag  uint32
+	Host     uint32
+	Proxy    uint32
+	Until    uint32
+	Used     uint32
+	Link     uint16
+	Flags    uint8
+	Services uint8
+	Port     [4]uint16
+	To       [4]uint16
+	Protocol [4]uint8
+	Delta    uint16
+	Rate     uint16
+	Most     uint16
+	Spare    [10]uint8
+}
+
+type bpfPactFlag uint32
+
+const (
+	bpfPactFlagPACT_OUT   bpfPactFlag = 1
+	bpfPactFlagPACT_IN    bpfPactFlag = 2
+	bpfPactFlagPACT_PING  bpfPactFlag = 4
+	bpfPactFlagPACT_WHOLE bpfPactFlag = 8
+)
+
+type bpfPactRequest struct {
+	_      structs.HostLayout
+	Pact   bpfPact
+	Number uint32
+	Error  int32
 }
 
 type bpfPhase uint32
@@ -544,14 +632,21 @@ const (
 	bpfProgramPROGRAM_HOST            bpfProgram = 6
 	bpfProgramPROGRAM_OVERFLOW        bpfProgram = 7
 	bpfProgramPROGRAM_DATAGRAM        bpfProgram = 8
-	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 9
-	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 10
-	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 11
-	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 12
-	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 13
-	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 14
-	bpfProgramPROGRAM_MAX             bpfProgram = 15
+	bpfProgramPROGRAM_EDGE_OUT        bpfProgram = 9
+	bpfProgramPROGRAM_EDGE_IN         bpfProgram = 10
+	bpfProgramPROGRAM_CLASSIFIER_EVEN bpfProgram = 11
+	bpfProgramPROGRAM_CLASSIFIER_ODD  bpfProgram = 12
+	bpfProgramPROGRAM_DNAT_EVEN       bpfProgram = 13
+	bpfProgramPROGRAM_DNAT_ODD        bpfProgram = 14
+	bpfProgramPROGRAM_PROTECTION6EVEN bpfProgram = 15
+	bpfProgramPROGRAM_PROTECTION6ODD  bpfProgram = 16
+	bpfProgramPROGRAM_MAX             bpfProgram = 17
 )
+
+type bpfProxyPlaces struct {
+	_    structs.HostLayout
+	Pact [4]uint16
+}
 
 type bpfQuestion struct {
 	_        structs.HostLayout
@@ -640,27 +735,40 @@ const (
 	bpfReasonREASON_DROP_BANNED             bpfReason = 57
 	bpfReasonREASON_DROP_DENIED             bpfReason = 58
 	bpfReasonREASON_DROP_HONEYPOT           bpfReason = 59
-	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 60
-	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 61
-	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 62
-	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 63
-	bpfReasonREASON_DROP_NO_PORT            bpfReason = 64
-	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 65
-	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 66
-	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 67
-	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 68
-	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 69
-	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 70
-	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 71
-	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 72
-	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 73
-	bpfReasonREASON_DROP_WEB_FULL           bpfReason = 74
-	bpfReasonREASON_DROP_DAEMON_AWAY        bpfReason = 75
-	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 76
-	bpfReasonREASON_DROP_BUSY               bpfReason = 77
-	bpfReasonREASON_DROP_INTERNAL           bpfReason = 78
-	bpfReasonREASON_HELD_FOR_VERDICT        bpfReason = 79
-	bpfReasonREASON_MAX                     bpfReason = 80
+	bpfReasonREASON_DROP_NO_PACT            bpfReason = 60
+	bpfReasonREASON_DROP_PROXY_FOREIGN      bpfReason = 61
+	bpfReasonREASON_DROP_PACT_DIRECTION     bpfReason = 62
+	bpfReasonREASON_DROP_PACT_SERVICE       bpfReason = 63
+	bpfReasonREASON_DROP_PACT_SESSIONS      bpfReason = 64
+	bpfReasonREASON_DROP_NO_LINK            bpfReason = 65
+	bpfReasonREASON_DROP_EDGE_MALFORMED     bpfReason = 66
+	bpfReasonREASON_DROP_EDGE_FRAGMENT      bpfReason = 67
+	bpfReasonREASON_DROP_EDGE_LINK          bpfReason = 68
+	bpfReasonREASON_DROP_EDGE_SOURCE        bpfReason = 69
+	bpfReasonREASON_DROP_EDGE_EPOCH         bpfReason = 70
+	bpfReasonREASON_DROP_EDGE_FORGED        bpfReason = 71
+	bpfReasonREASON_DROP_EDGE_TAG           bpfReason = 72
+	bpfReasonREASON_DROP_SESSION_TABLE_FULL bpfReason = 73
+	bpfReasonREASON_DROP_SESSION_INDEX_FULL bpfReason = 74
+	bpfReasonREASON_DROP_MAPPING_INDEX_FULL bpfReason = 75
+	bpfReasonREASON_DROP_NO_ADDRESS         bpfReason = 76
+	bpfReasonREASON_DROP_NO_PORT            bpfReason = 77
+	bpfReasonREASON_DROP_HOST_SESSIONS      bpfReason = 78
+	bpfReasonREASON_DROP_HOST_PORTS         bpfReason = 79
+	bpfReasonREASON_DROP_HOST_RATE          bpfReason = 80
+	bpfReasonREASON_DROP_REMOTE_SESSIONS    bpfReason = 81
+	bpfReasonREASON_DROP_REMOTE_RATE        bpfReason = 82
+	bpfReasonREASON_DROP_BINDING_SESSIONS   bpfReason = 83
+	bpfReasonREASON_DROP_MAPPING_SESSIONS   bpfReason = 84
+	bpfReasonREASON_DROP_CLIENT_LIMIT       bpfReason = 85
+	bpfReasonREASON_DROP_QUESTION_LIMIT     bpfReason = 86
+	bpfReasonREASON_DROP_WEB_FULL           bpfReason = 87
+	bpfReasonREASON_DROP_DAEMON_AWAY        bpfReason = 88
+	bpfReasonREASON_DROP_NO_ROUTE           bpfReason = 89
+	bpfReasonREASON_DROP_BUSY               bpfReason = 90
+	bpfReasonREASON_DROP_INTERNAL           bpfReason = 91
+	bpfReasonREASON_HELD_FOR_VERDICT        bpfReason = 92
+	bpfReasonREASON_MAX                     bpfReason = 93
 )
 
 type bpfRecordBucket uint32
@@ -1034,6 +1142,8 @@ const (
 	bpfMapLayoutTable          = "layout_table"
 	bpfMapLedTable             = "led_table"
 	bpfMapLentNames            = "lent_names"
+	bpfMapLinkCounts           = "link_counts"
+	bpfMapLinkTable            = "link_table"
 	bpfMapLocks                = "locks"
 	bpfMapMappingIndex         = "mapping_index"
 	bpfMapMappingTable         = "mapping_table"
@@ -1043,8 +1153,10 @@ const (
 	bpfMapNfPackets            = "nf_packets"
 	bpfMapOwnAddresses         = "own_addresses"
 	bpfMapOwnerTable           = "owner_table"
+	bpfMapPactTable            = "pact_table"
 	bpfMapPortBitmaps          = "port_bitmaps"
 	bpfMapPrograms             = "programs"
+	bpfMapProxyTable           = "proxy_table"
 	bpfMapQuestionStates       = "question_states"
 	bpfMapQuestions            = "questions"
 	bpfMapReasonCounters       = "reason_counters"
@@ -1073,10 +1185,15 @@ const (
 	bpfMapWebStates            = "web_states"
 	bpfProgBindPort            = "bind_port"
 	bpfProgBindService         = "bind_service"
+	bpfProgChangePact          = "change_pact"
 	bpfProgClearCount          = "clear_count"
+	bpfProgEndLink             = "end_link"
+	bpfProgEndPact             = "end_pact"
 	bpfProgExtendReservation   = "extend_reservation"
 	bpfProgGatewayAgain        = "gateway_again"
 	bpfProgGatewayDatagram     = "gateway_datagram"
+	bpfProgGatewayEdgeIn       = "gateway_edge_in"
+	bpfProgGatewayEdgeOut      = "gateway_edge_out"
 	bpfProgGatewayFragment     = "gateway_fragment"
 	bpfProgGatewayHairpin      = "gateway_hairpin"
 	bpfProgGatewayHost         = "gateway_host"
@@ -1088,6 +1205,9 @@ const (
 	bpfProgGatewaySingleIn     = "gateway_single_in"
 	bpfProgGatewayWeb          = "gateway_web"
 	bpfProgLetNext             = "let_next"
+	bpfProgPutLink             = "put_link"
+	bpfProgPutLinkKey          = "put_link_key"
+	bpfProgPutPact             = "put_pact"
 	bpfProgReserveBinding      = "reserve_binding"
 	bpfProgSweep               = "sweep"
 	bpfProgUnbindPort          = "unbind_port"
@@ -1141,10 +1261,15 @@ type bpfSpecs struct {
 type bpfProgramSpecs struct {
 	BindPort            *ebpf.ProgramSpec `ebpf:"bind_port"`
 	BindService         *ebpf.ProgramSpec `ebpf:"bind_service"`
+	ChangePact          *ebpf.ProgramSpec `ebpf:"change_pact"`
 	ClearCount          *ebpf.ProgramSpec `ebpf:"clear_count"`
+	EndLink             *ebpf.ProgramSpec `ebpf:"end_link"`
+	EndPact             *ebpf.ProgramSpec `ebpf:"end_pact"`
 	ExtendReservation   *ebpf.ProgramSpec `ebpf:"extend_reservation"`
 	GatewayAgain        *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayDatagram     *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
+	GatewayEdgeIn       *ebpf.ProgramSpec `ebpf:"gateway_edge_in"`
+	GatewayEdgeOut      *ebpf.ProgramSpec `ebpf:"gateway_edge_out"`
 	GatewayFragment     *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayHost         *ebpf.ProgramSpec `ebpf:"gateway_host"`
@@ -1156,6 +1281,9 @@ type bpfProgramSpecs struct {
 	GatewaySingleIn     *ebpf.ProgramSpec `ebpf:"gateway_single_in"`
 	GatewayWeb          *ebpf.ProgramSpec `ebpf:"gateway_web"`
 	LetNext             *ebpf.ProgramSpec `ebpf:"let_next"`
+	PutLink             *ebpf.ProgramSpec `ebpf:"put_link"`
+	PutLinkKey          *ebpf.ProgramSpec `ebpf:"put_link_key"`
+	PutPact             *ebpf.ProgramSpec `ebpf:"put_pact"`
 	ReserveBinding      *ebpf.ProgramSpec `ebpf:"reserve_binding"`
 	Sweep               *ebpf.ProgramSpec `ebpf:"sweep"`
 	UnbindPort          *ebpf.ProgramSpec `ebpf:"unbind_port"`
@@ -1207,6 +1335,8 @@ type bpfMapSpecs struct {
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
+	LinkCounts       *ebpf.MapSpec `ebpf:"link_counts"`
+	LinkTable        *ebpf.MapSpec `ebpf:"link_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -1216,8 +1346,10 @@ type bpfMapSpecs struct {
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
+	PactTable        *ebpf.MapSpec `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	ProxyTable       *ebpf.MapSpec `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -1314,6 +1446,8 @@ type bpfMaps struct {
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
+	LinkCounts       *ebpf.Map `ebpf:"link_counts"`
+	LinkTable        *ebpf.Map `ebpf:"link_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -1323,8 +1457,10 @@ type bpfMaps struct {
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
+	PactTable        *ebpf.Map `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	ProxyTable       *ebpf.Map `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -1395,6 +1531,8 @@ func (m *bpfMaps) Close() error {
 		m.LayoutTable,
 		m.LedTable,
 		m.LentNames,
+		m.LinkCounts,
+		m.LinkTable,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -1404,8 +1542,10 @@ func (m *bpfMaps) Close() error {
 		m.NfPackets,
 		m.OwnAddresses,
 		m.OwnerTable,
+		m.PactTable,
 		m.PortBitmaps,
 		m.Programs,
+		m.ProxyTable,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,
@@ -1449,10 +1589,15 @@ type bpfVariables struct {
 type bpfPrograms struct {
 	BindPort            *ebpf.Program `ebpf:"bind_port"`
 	BindService         *ebpf.Program `ebpf:"bind_service"`
+	ChangePact          *ebpf.Program `ebpf:"change_pact"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
+	EndLink             *ebpf.Program `ebpf:"end_link"`
+	EndPact             *ebpf.Program `ebpf:"end_pact"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
 	GatewayAgain        *ebpf.Program `ebpf:"gateway_again"`
 	GatewayDatagram     *ebpf.Program `ebpf:"gateway_datagram"`
+	GatewayEdgeIn       *ebpf.Program `ebpf:"gateway_edge_in"`
+	GatewayEdgeOut      *ebpf.Program `ebpf:"gateway_edge_out"`
 	GatewayFragment     *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin      *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayHost         *ebpf.Program `ebpf:"gateway_host"`
@@ -1464,6 +1609,9 @@ type bpfPrograms struct {
 	GatewaySingleIn     *ebpf.Program `ebpf:"gateway_single_in"`
 	GatewayWeb          *ebpf.Program `ebpf:"gateway_web"`
 	LetNext             *ebpf.Program `ebpf:"let_next"`
+	PutLink             *ebpf.Program `ebpf:"put_link"`
+	PutLinkKey          *ebpf.Program `ebpf:"put_link_key"`
+	PutPact             *ebpf.Program `ebpf:"put_pact"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
@@ -1475,10 +1623,15 @@ func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.BindPort,
 		p.BindService,
+		p.ChangePact,
 		p.ClearCount,
+		p.EndLink,
+		p.EndPact,
 		p.ExtendReservation,
 		p.GatewayAgain,
 		p.GatewayDatagram,
+		p.GatewayEdgeIn,
+		p.GatewayEdgeOut,
 		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayHost,
@@ -1490,6 +1643,9 @@ func (p *bpfPrograms) Close() error {
 		p.GatewaySingleIn,
 		p.GatewayWeb,
 		p.LetNext,
+		p.PutLink,
+		p.PutLinkKey,
+		p.PutPact,
 		p.ReserveBinding,
 		p.Sweep,
 		p.UnbindPort,

@@ -97,8 +97,12 @@ type egressControl struct {
 	Banning       uint8
 	ExcludedPorts uint8
 	Left          uint8
-	Pad           [4]uint8
+	EdgeAddress   uint32
 	UntoldKnown   uint64
+	ProxyFirst    uint32
+	ProxySize     uint32
+	EdgePort      uint16
+	Pad           [6]uint8
 }
 
 type egressFlowRow struct {
@@ -223,6 +227,32 @@ type egressLayout struct {
 	SynCookieKey       [2]uint64
 }
 
+type egressLink struct {
+	_            structs.HostLayout
+	VniHere      uint32
+	Local        uint32
+	Remote       uint32
+	Mtu          uint16
+	Spare        uint16
+	NextHop      uint16
+	RouteEpoch   uint16
+	State        uint8
+	SendEpoch    uint8
+	ReceiveEpoch [2]uint8
+	SendKey      [2][2]uint64
+	Header       [48]uint8
+	ReceiveKey   [2][2]uint64
+	Heard        uint32
+	Pad          [13]uint32
+}
+
+type egressLinkCount struct {
+	_       structs.HostLayout
+	Packets [2]uint64
+	Octets  [2]uint64
+	Refused uint64
+}
+
 type egressMappingBlock struct {
 	_        structs.HostLayout
 	Endpoint [8]uint64
@@ -308,11 +338,36 @@ type egressOwner struct {
 	Turn    uint32
 }
 
+type egressPact struct {
+	_        structs.HostLayout
+	OwnTag   uint32
+	PeerTag  uint32
+	Host     uint32
+	Proxy    uint32
+	Until    uint32
+	Used     uint32
+	Link     uint16
+	Flags    uint8
+	Services uint8
+	Port     [4]uint16
+	To       [4]uint16
+	Protocol [4]uint8
+	Delta    uint16
+	Rate     uint16
+	Most     uint16
+	Spare    [10]uint8
+}
+
 type egressPortBitmap struct {
 	_     structs.HostLayout
 	Word  [1024]uint64
 	Taken uint32
 	Pad   uint32
+}
+
+type egressProxyPlaces struct {
+	_    structs.HostLayout
+	Pact [4]uint16
 }
 
 type egressQuestion struct {
@@ -578,6 +633,8 @@ const (
 	egressMapLayoutTable      = "layout_table"
 	egressMapLedTable         = "led_table"
 	egressMapLentNames        = "lent_names"
+	egressMapLinkCounts       = "link_counts"
+	egressMapLinkTable        = "link_table"
 	egressMapLocks            = "locks"
 	egressMapMappingIndex     = "mapping_index"
 	egressMapMappingTable     = "mapping_table"
@@ -586,8 +643,10 @@ const (
 	egressMapNfPackets        = "nf_packets"
 	egressMapOwnAddresses     = "own_addresses"
 	egressMapOwnerTable       = "owner_table"
+	egressMapPactTable        = "pact_table"
 	egressMapPortBitmaps      = "port_bitmaps"
 	egressMapPrograms         = "programs"
+	egressMapProxyTable       = "proxy_table"
 	egressMapQuestionStates   = "question_states"
 	egressMapQuestions        = "questions"
 	egressMapReasonCounters   = "reason_counters"
@@ -699,6 +758,8 @@ type egressMapSpecs struct {
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
+	LinkCounts       *ebpf.MapSpec `ebpf:"link_counts"`
+	LinkTable        *ebpf.MapSpec `ebpf:"link_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -707,8 +768,10 @@ type egressMapSpecs struct {
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
+	PactTable        *ebpf.MapSpec `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	ProxyTable       *ebpf.MapSpec `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -796,6 +859,8 @@ type egressMaps struct {
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
+	LinkCounts       *ebpf.Map `ebpf:"link_counts"`
+	LinkTable        *ebpf.Map `ebpf:"link_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -804,8 +869,10 @@ type egressMaps struct {
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
+	PactTable        *ebpf.Map `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	ProxyTable       *ebpf.Map `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -868,6 +935,8 @@ func (m *egressMaps) Close() error {
 		m.LayoutTable,
 		m.LedTable,
 		m.LentNames,
+		m.LinkCounts,
+		m.LinkTable,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -876,8 +945,10 @@ func (m *egressMaps) Close() error {
 		m.NfPackets,
 		m.OwnAddresses,
 		m.OwnerTable,
+		m.PactTable,
 		m.PortBitmaps,
 		m.Programs,
+		m.ProxyTable,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -66,7 +66,9 @@ const (
 	explainTraceKindTRACE_MSS       explainTraceKind = 17
 	explainTraceKindTRACE_COOKIE    explainTraceKind = 18
 	explainTraceKindTRACE_OVERFLOW  explainTraceKind = 19
-	explainTraceKindTRACE_END       explainTraceKind = 20
+	explainTraceKindTRACE_PACT      explainTraceKind = 20
+	explainTraceKindTRACE_LINK      explainTraceKind = 21
+	explainTraceKindTRACE_END       explainTraceKind = 22
 )
 
 type explainTraceLimit uint32
@@ -129,6 +131,8 @@ const (
 	explainMapLayoutTable      = "layout_table"
 	explainMapLedTable         = "led_table"
 	explainMapLentNames        = "lent_names"
+	explainMapLinkCounts       = "link_counts"
+	explainMapLinkTable        = "link_table"
 	explainMapLocks            = "locks"
 	explainMapMappingIndex     = "mapping_index"
 	explainMapMappingTable     = "mapping_table"
@@ -138,8 +142,10 @@ const (
 	explainMapNfPackets        = "nf_packets"
 	explainMapOwnAddresses     = "own_addresses"
 	explainMapOwnerTable       = "owner_table"
+	explainMapPactTable        = "pact_table"
 	explainMapPortBitmaps      = "port_bitmaps"
 	explainMapPrograms         = "programs"
+	explainMapProxyTable       = "proxy_table"
 	explainMapQuestionStates   = "question_states"
 	explainMapQuestions        = "questions"
 	explainMapReasonCounters   = "reason_counters"
@@ -270,6 +276,8 @@ type explainMapSpecs struct {
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
+	LinkCounts       *ebpf.MapSpec `ebpf:"link_counts"`
+	LinkTable        *ebpf.MapSpec `ebpf:"link_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -279,8 +287,10 @@ type explainMapSpecs struct {
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
+	PactTable        *ebpf.MapSpec `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	ProxyTable       *ebpf.MapSpec `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -379,6 +389,8 @@ type explainMaps struct {
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
+	LinkCounts       *ebpf.Map `ebpf:"link_counts"`
+	LinkTable        *ebpf.Map `ebpf:"link_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -388,8 +400,10 @@ type explainMaps struct {
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
+	PactTable        *ebpf.Map `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	ProxyTable       *ebpf.Map `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -462,6 +476,8 @@ func (m *explainMaps) Close() error {
 		m.LayoutTable,
 		m.LedTable,
 		m.LentNames,
+		m.LinkCounts,
+		m.LinkTable,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -471,8 +487,10 @@ func (m *explainMaps) Close() error {
 		m.NfPackets,
 		m.OwnAddresses,
 		m.OwnerTable,
+		m.PactTable,
 		m.PortBitmaps,
 		m.Programs,
+		m.ProxyTable,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -49,6 +49,8 @@ const (
 	explainTCXMapLayoutTable      = "layout_table"
 	explainTCXMapLedTable         = "led_table"
 	explainTCXMapLentNames        = "lent_names"
+	explainTCXMapLinkCounts       = "link_counts"
+	explainTCXMapLinkTable        = "link_table"
 	explainTCXMapLocks            = "locks"
 	explainTCXMapMappingIndex     = "mapping_index"
 	explainTCXMapMappingTable     = "mapping_table"
@@ -58,8 +60,10 @@ const (
 	explainTCXMapNfPackets        = "nf_packets"
 	explainTCXMapOwnAddresses     = "own_addresses"
 	explainTCXMapOwnerTable       = "owner_table"
+	explainTCXMapPactTable        = "pact_table"
 	explainTCXMapPortBitmaps      = "port_bitmaps"
 	explainTCXMapPrograms         = "programs"
+	explainTCXMapProxyTable       = "proxy_table"
 	explainTCXMapQuestionStates   = "question_states"
 	explainTCXMapQuestions        = "questions"
 	explainTCXMapReasonCounters   = "reason_counters"
@@ -182,6 +186,8 @@ type explainTCXMapSpecs struct {
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
+	LinkCounts       *ebpf.MapSpec `ebpf:"link_counts"`
+	LinkTable        *ebpf.MapSpec `ebpf:"link_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -191,8 +197,10 @@ type explainTCXMapSpecs struct {
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
+	PactTable        *ebpf.MapSpec `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	ProxyTable       *ebpf.MapSpec `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -283,6 +291,8 @@ type explainTCXMaps struct {
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
+	LinkCounts       *ebpf.Map `ebpf:"link_counts"`
+	LinkTable        *ebpf.Map `ebpf:"link_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -292,8 +302,10 @@ type explainTCXMaps struct {
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
+	PactTable        *ebpf.Map `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	ProxyTable       *ebpf.Map `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -358,6 +370,8 @@ func (m *explainTCXMaps) Close() error {
 		m.LayoutTable,
 		m.LedTable,
 		m.LentNames,
+		m.LinkCounts,
+		m.LinkTable,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -367,8 +381,10 @@ func (m *explainTCXMaps) Close() error {
 		m.NfPackets,
 		m.OwnAddresses,
 		m.OwnerTable,
+		m.PactTable,
 		m.PortBitmaps,
 		m.Programs,
+		m.ProxyTable,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,

@@ -30,6 +30,7 @@ type entries struct {
 	webSides
 	poolSides
 	hostSides
+	edgeSides
 }
 
 // singleSides are all that a machine has that has nobody behind it.
@@ -73,6 +74,12 @@ type hostSides struct {
 	Host *ebpf.Program `ebpf:"gateway_host"`
 }
 
+// edgeSides are where packets to proxy addresses, and those of the tunnel, come to: loaded where there are edges.
+type edgeSides struct {
+	EdgeOut *ebpf.Program `ebpf:"gateway_edge_out"`
+	EdgeIn  *ebpf.Program `ebpf:"gateway_edge_in"`
+}
+
 // bareSides are where packets of bare interfaces come in.
 type bareSides struct {
 	Private *ebpf.Program `ebpf:"bare_private"`
@@ -89,9 +96,15 @@ type objects struct {
 type own struct {
 	BindPort            *ebpf.Program `ebpf:"bind_port"`
 	BindService         *ebpf.Program `ebpf:"bind_service"`
+	ChangePact          *ebpf.Program `ebpf:"change_pact"`
 	ClearCount          *ebpf.Program `ebpf:"clear_count"`
+	EndLink             *ebpf.Program `ebpf:"end_link"`
+	EndPact             *ebpf.Program `ebpf:"end_pact"`
 	LetNext             *ebpf.Program `ebpf:"let_next"`
 	ExtendReservation   *ebpf.Program `ebpf:"extend_reservation"`
+	PutLink             *ebpf.Program `ebpf:"put_link"`
+	PutLinkKey          *ebpf.Program `ebpf:"put_link_key"`
+	PutPact             *ebpf.Program `ebpf:"put_pact"`
 	ReserveBinding      *ebpf.Program `ebpf:"reserve_binding"`
 	Sweep               *ebpf.Program `ebpf:"sweep"`
 	UnbindPort          *ebpf.Program `ebpf:"unbind_port"`
@@ -206,7 +219,7 @@ func (d *programSet) loaded(mode Mode) (*entries, error) {
 		err = f.enter(e.entered())
 	}
 	if err == nil {
-		err = d.loadHandshakes(mode, e)
+		err = d.loadNeeded(mode, e)
 	}
 	if err != nil {
 		return nil, errors.Join(err, closePrograms(e))
@@ -270,8 +283,8 @@ func (d *programSet) loadInto(into any, mode Mode) error {
 	return d.assign(into, spec, ebpf.CollectionOptions{MapReplacements: tables}, string(mode))
 }
 
-// loadHandshakes loads those that answer handshakes, as far as they are needed, of a form whose others are loaded.
-func (d *programSet) loadHandshakes(mode Mode, e *entries) error {
+// loadNeeded loads those that not every gateway needs, as far as this one does, of a form whose others are loaded.
+func (d *programSet) loadNeeded(mode Mode, e *entries) error {
 	serves, lends := d.serves.Load(), d.lends.Load()
 	programs := map[bpfProgram]*ebpf.Program{}
 	if serves && e.Web == nil {
@@ -292,6 +305,12 @@ func (d *programSet) loadHandshakes(mode Mode, e *entries) error {
 		}
 		programs[bpfProgramPROGRAM_HOST] = e.Host
 	}
+	if d.edges.Load() && e.EdgeOut == nil {
+		if err := d.loadInto(&e.edgeSides, mode); err != nil {
+			return err
+		}
+		programs[bpfProgramPROGRAM_EDGE_OUT], programs[bpfProgramPROGRAM_EDGE_IN] = e.EdgeOut, e.EdgeIn
+	}
 	return d.forms[mode].enter(programs)
 }
 
@@ -301,6 +320,9 @@ func (d *programSet) serve() error { return d.need(&d.serves) }
 // lend has those of the pool loaded.
 func (d *programSet) lend() error { return d.need(&d.lends) }
 
+// join has those of edges loaded.
+func (d *programSet) join() error { return d.need(&d.edges) }
+
 func (d *programSet) need(what *atomic.Bool) error {
 	if what.Swap(true) {
 		return nil
@@ -309,7 +331,7 @@ func (d *programSet) need(what *atomic.Bool) error {
 		f.mutex.Lock()
 		var err error
 		if f.entries != nil {
-			err = d.loadHandshakes(mode, f.entries)
+			err = d.loadNeeded(mode, f.entries)
 		}
 		f.mutex.Unlock()
 		if err != nil {

@@ -100,6 +100,9 @@ func tableSizes(layout *bpfLayout, o *Options) map[string]uint32 {
 		"lent_names":        uint32(o.Names),
 		"owner_table":       ownerEntries * uint32(o.Owners),
 		"flow_rows":         uint32(ebpf.MustPossibleCPU()),
+		"pact_table":        uint32(o.Pacts) + 1,
+		"link_table":        uint32(o.Links) + 1,
+		"link_counts":       uint32(o.Links) + 1,
 	}
 }
 
@@ -115,7 +118,7 @@ func applyLayout(spec *ebpf.CollectionSpec, layout *bpfLayout, o *Options) error
 // two data planes with the same shape can take over each other's tables.
 func shapeOf(spec *ebpf.CollectionSpec) uint64 {
 	hash := fnv.New64a()
-	fmt.Fprintln(hash, "buckets", 4, uint32(bpfRecordBucketBUCKET_RECORDS), "known_life", "stamp", "tcp", "others", "mapping users", mappingInbound) // what no size tells
+	fmt.Fprintln(hash, "buckets", 4, uint32(bpfRecordBucketBUCKET_RECORDS), "known_life", "stamp", "tcp", "others", "mapping users", mappingInbound, "origins", len(origins)) // what no size tells
 	names := make([]string, 0, len(spec.Maps))
 	for name := range spec.Maps {
 		names = append(names, name)
@@ -147,3 +150,9 @@ func addressOf(word uint32) netip.Addr {
 
 // swap turns a port between network and host byte order.
 func swap(port uint16) uint16 { return bits.ReverseBytes16(port) }
+
+// hostOrder returns the address as a number.
+func hostOrder(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}

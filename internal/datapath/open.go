@@ -36,6 +36,7 @@ type Datapath struct {
 	*replayer
 	*attachment
 	*lookup
+	*edgeTable
 }
 
 // core is what all parts of a data plane need.
@@ -54,6 +55,7 @@ type core struct {
 
 	serves   atomic.Bool // there are web addresses, or have been
 	lends    atomic.Bool // the same of the pool's
+	edges    atomic.Bool // and of edges
 	sweeping sync.Mutex  // held while the sweep runs
 	bound    boundPorts
 
@@ -194,7 +196,7 @@ func (d *Datapath) initialise() error {
 		return err
 	}
 	if d.adopted {
-		return errors.Join(d.StopCaptures(), d.readAddresses())
+		return errors.Join(d.StopCaptures(), d.readAddresses(), d.readEdges())
 	}
 	if err := d.objects.LayoutTable.Put(uint32(0), &d.layout); err != nil {
 		return fmt.Errorf("write the layout: %w", err)

@@ -18,6 +18,8 @@ const (
 	MaxBoundPorts   = 1 << 22
 	MaxKnown        = 1 << 24
 	MaxTallies      = 1 << 20
+	MaxPacts        = pactNumbers - 1
+	MaxLinks        = linkNumbers - 1
 )
 
 // Options fix the shape of the data plane. What a reload may change comes
@@ -67,6 +69,8 @@ type Options struct {
 	Owners int
 	// Names bounds the lent names that questions are answered for; 0 means 4,096.
 	Names int
+	// Pacts and Links bound what stands with other edges; 0 means DefaultPacts and DefaultLinks.
+	Pacts, Links int
 	// Logger hears of adoption, fall-backs and failures that do not stop.
 	Logger *slog.Logger
 }
@@ -109,6 +113,12 @@ func (s *Settings) quarantine() time.Duration {
 	}
 	return s.PortQuarantine
 }
+
+// Pacts and links with other edges, where a configuration says nothing.
+const (
+	DefaultPacts = 4096
+	DefaultLinks = 256
+)
 
 // DefaultReservations is one for 48 sessions, within 1,024 and 65,536.
 func DefaultReservations(capacity int) int { return min(max(capacity/48, 1024), 65536) }
@@ -160,6 +170,8 @@ func (o *Options) check() error {
 		orDefault(&o.Subscribers, DefaultTallies(o.Capacity), MaxTallies, "subscribers"),
 		orDefault(&o.Slots, DefaultSlots(len(o.Outbound)), model.MaxOutbound, "slots for outbound addresses"),
 		orDefault(&o.Remotes, DefaultTallies(o.Capacity), MaxTallies, "remote addresses"),
+		orDefault(&o.Pacts, DefaultPacts, MaxPacts, "pacts"),
+		orDefault(&o.Links, DefaultLinks, MaxLinks, "links"),
 	); err != nil {
 		return err
 	}

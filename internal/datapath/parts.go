@@ -121,6 +121,13 @@ type (
 		*addressTable
 	}
 
+	// edgeTable makes pacts and links with other edges, and reads them back.
+	edgeTable struct {
+		*core
+		*programSet
+		*policyTable
+	}
+
 	// lookup tells what a packet would meet.
 	lookup struct {
 		*core
@@ -167,5 +174,6 @@ func parts(c *core) *Datapath {
 		replayer:      replay,
 		attachment:    attachment,
 		lookup:        lookup,
+		edgeTable:     &edgeTable{c, program, policy},
 	}
 }

@@ -20,7 +20,8 @@ type Session struct {
 	State string `json:"state"`
 	// Origin is inside, mapping (let in by an outbound mapping), pool, dnat (sent on by a
 	// chain), own (from inside, by an address that is the host's own), own_in (from outside, to
-	// such an address), web (by the name that it asked for), cookie (from the pool, by a cookie), or basic (from inside, of a protocol that is translated by address alone).
+	// such an address), web (by the name that it asked for), cookie (from the pool, by a cookie), basic (from inside, of a protocol that is translated by address alone), edge_out (from inside, to a proxy address) or edge_in (from a proxy
+	// address, by a pact with another edge). Of the last two External has the address 0.0.0.0.
 	Origin     string `json:"origin"`
 	Hairpin    bool   `json:"hairpin"`
 	Generation uint32 `json:"generation"`
@@ -38,7 +39,7 @@ type Session struct {
 
 var tcpStates = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst", "established"}
 
-var origins = [...]string{"inside", "own", "basic", "mapping", "pool", "dnat", "own_in", "web", "cookie"}
+var origins = [...]string{"inside", "own", "basic", "edge_out", "mapping", "pool", "dnat", "own_in", "edge_in", "web", "cookie"}
 
 // IsLent says whether the session is from the pool.
 func (s Session) IsLent() bool { return s.Origin == "pool" || s.Origin == "cookie" }

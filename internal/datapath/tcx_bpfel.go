@@ -48,6 +48,8 @@ const (
 	tcxMapLayoutTable       = "layout_table"
 	tcxMapLedTable          = "led_table"
 	tcxMapLentNames         = "lent_names"
+	tcxMapLinkCounts        = "link_counts"
+	tcxMapLinkTable         = "link_table"
 	tcxMapLocks             = "locks"
 	tcxMapMappingIndex      = "mapping_index"
 	tcxMapMappingTable      = "mapping_table"
@@ -57,8 +59,10 @@ const (
 	tcxMapNfPackets         = "nf_packets"
 	tcxMapOwnAddresses      = "own_addresses"
 	tcxMapOwnerTable        = "owner_table"
+	tcxMapPactTable         = "pact_table"
 	tcxMapPortBitmaps       = "port_bitmaps"
 	tcxMapPrograms          = "programs"
+	tcxMapProxyTable        = "proxy_table"
 	tcxMapQuestionStates    = "question_states"
 	tcxMapQuestions         = "questions"
 	tcxMapReasonCounters    = "reason_counters"
@@ -90,6 +94,8 @@ const (
 	tcxProgGatewayAgain     = "gateway_again"
 	tcxProgGatewayCarrier   = "gateway_carrier"
 	tcxProgGatewayDatagram  = "gateway_datagram"
+	tcxProgGatewayEdgeIn    = "gateway_edge_in"
+	tcxProgGatewayEdgeOut   = "gateway_edge_out"
 	tcxProgGatewayFragment  = "gateway_fragment"
 	tcxProgGatewayHairpin   = "gateway_hairpin"
 	tcxProgGatewayHost      = "gateway_host"
@@ -152,6 +158,8 @@ type tcxProgramSpecs struct {
 	GatewayAgain     *ebpf.ProgramSpec `ebpf:"gateway_again"`
 	GatewayCarrier   *ebpf.ProgramSpec `ebpf:"gateway_carrier"`
 	GatewayDatagram  *ebpf.ProgramSpec `ebpf:"gateway_datagram"`
+	GatewayEdgeIn    *ebpf.ProgramSpec `ebpf:"gateway_edge_in"`
+	GatewayEdgeOut   *ebpf.ProgramSpec `ebpf:"gateway_edge_out"`
 	GatewayFragment  *ebpf.ProgramSpec `ebpf:"gateway_fragment"`
 	GatewayHairpin   *ebpf.ProgramSpec `ebpf:"gateway_hairpin"`
 	GatewayHost      *ebpf.ProgramSpec `ebpf:"gateway_host"`
@@ -201,6 +209,8 @@ type tcxMapSpecs struct {
 	LayoutTable      *ebpf.MapSpec `ebpf:"layout_table"`
 	LedTable         *ebpf.MapSpec `ebpf:"led_table"`
 	LentNames        *ebpf.MapSpec `ebpf:"lent_names"`
+	LinkCounts       *ebpf.MapSpec `ebpf:"link_counts"`
+	LinkTable        *ebpf.MapSpec `ebpf:"link_table"`
 	Locks            *ebpf.MapSpec `ebpf:"locks"`
 	MappingIndex     *ebpf.MapSpec `ebpf:"mapping_index"`
 	MappingTable     *ebpf.MapSpec `ebpf:"mapping_table"`
@@ -210,8 +220,10 @@ type tcxMapSpecs struct {
 	NfPackets        *ebpf.MapSpec `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.MapSpec `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.MapSpec `ebpf:"owner_table"`
+	PactTable        *ebpf.MapSpec `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.MapSpec `ebpf:"port_bitmaps"`
 	Programs         *ebpf.MapSpec `ebpf:"programs"`
+	ProxyTable       *ebpf.MapSpec `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.MapSpec `ebpf:"question_states"`
 	Questions        *ebpf.MapSpec `ebpf:"questions"`
 	ReasonCounters   *ebpf.MapSpec `ebpf:"reason_counters"`
@@ -300,6 +312,8 @@ type tcxMaps struct {
 	LayoutTable      *ebpf.Map `ebpf:"layout_table"`
 	LedTable         *ebpf.Map `ebpf:"led_table"`
 	LentNames        *ebpf.Map `ebpf:"lent_names"`
+	LinkCounts       *ebpf.Map `ebpf:"link_counts"`
+	LinkTable        *ebpf.Map `ebpf:"link_table"`
 	Locks            *ebpf.Map `ebpf:"locks"`
 	MappingIndex     *ebpf.Map `ebpf:"mapping_index"`
 	MappingTable     *ebpf.Map `ebpf:"mapping_table"`
@@ -309,8 +323,10 @@ type tcxMaps struct {
 	NfPackets        *ebpf.Map `ebpf:"nf_packets"`
 	OwnAddresses     *ebpf.Map `ebpf:"own_addresses"`
 	OwnerTable       *ebpf.Map `ebpf:"owner_table"`
+	PactTable        *ebpf.Map `ebpf:"pact_table"`
 	PortBitmaps      *ebpf.Map `ebpf:"port_bitmaps"`
 	Programs         *ebpf.Map `ebpf:"programs"`
+	ProxyTable       *ebpf.Map `ebpf:"proxy_table"`
 	QuestionStates   *ebpf.Map `ebpf:"question_states"`
 	Questions        *ebpf.Map `ebpf:"questions"`
 	ReasonCounters   *ebpf.Map `ebpf:"reason_counters"`
@@ -373,6 +389,8 @@ func (m *tcxMaps) Close() error {
 		m.LayoutTable,
 		m.LedTable,
 		m.LentNames,
+		m.LinkCounts,
+		m.LinkTable,
 		m.Locks,
 		m.MappingIndex,
 		m.MappingTable,
@@ -382,8 +400,10 @@ func (m *tcxMaps) Close() error {
 		m.NfPackets,
 		m.OwnAddresses,
 		m.OwnerTable,
+		m.PactTable,
 		m.PortBitmaps,
 		m.Programs,
+		m.ProxyTable,
 		m.QuestionStates,
 		m.Questions,
 		m.ReasonCounters,
@@ -430,6 +450,8 @@ type tcxPrograms struct {
 	GatewayAgain     *ebpf.Program `ebpf:"gateway_again"`
 	GatewayCarrier   *ebpf.Program `ebpf:"gateway_carrier"`
 	GatewayDatagram  *ebpf.Program `ebpf:"gateway_datagram"`
+	GatewayEdgeIn    *ebpf.Program `ebpf:"gateway_edge_in"`
+	GatewayEdgeOut   *ebpf.Program `ebpf:"gateway_edge_out"`
 	GatewayFragment  *ebpf.Program `ebpf:"gateway_fragment"`
 	GatewayHairpin   *ebpf.Program `ebpf:"gateway_hairpin"`
 	GatewayHost      *ebpf.Program `ebpf:"gateway_host"`
@@ -450,6 +472,8 @@ func (p *tcxPrograms) Close() error {
 		p.GatewayAgain,
 		p.GatewayCarrier,
 		p.GatewayDatagram,
+		p.GatewayEdgeIn,
+		p.GatewayEdgeOut,
 		p.GatewayFragment,
 		p.GatewayHairpin,
 		p.GatewayHost,

@@ -48,7 +48,7 @@ func Prepare(instance string) (err error) {
 	for mode, f := range d.forms {
 		e := &entries{}
 		f.entries = e
-		for _, group := range []any{&e.sides, &e.bareSides, &e.singleSides, &e.webSides, &e.poolSides, &e.hostSides} {
+		for _, group := range []any{&e.sides, &e.bareSides, &e.singleSides, &e.webSides, &e.poolSides, &e.hostSides, &e.edgeSides} {
 			if !d.works(group, mode) {
 				continue
 			}
@@ -95,6 +95,7 @@ func pinnedSizes(d *core) error {
 	for name, size := range map[string]*int{
 		"reservation_table": &o.Reservations, "bound_port_table": &o.BoundPorts, "address_table": &o.Addresses,
 		"service_table": &o.Services, "lent_names": &o.Names, "owner_table": &o.Owners,
+		"pact_table": &o.Pacts, "link_table": &o.Links,
 	} {
 		table, err := ebpf.LoadPinnedMap(d.pinPath(name), nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -107,6 +108,7 @@ func pinnedSizes(d *core) error {
 		_ = table.Close() // only looked at
 	}
 	o.Reservations, o.BoundPorts, o.Owners = o.Reservations-1, o.BoundPorts-1, o.Owners/ownerEntries
+	o.Pacts, o.Links = o.Pacts-1, o.Links-1
 	return nil
 }
 

@@ -261,7 +261,9 @@ const (
 	classifierTraceKindTRACE_MSS       classifierTraceKind = 17
 	classifierTraceKindTRACE_COOKIE    classifierTraceKind = 18
 	classifierTraceKindTRACE_OVERFLOW  classifierTraceKind = 19
-	classifierTraceKindTRACE_END       classifierTraceKind = 20
+	classifierTraceKindTRACE_PACT      classifierTraceKind = 20
+	classifierTraceKindTRACE_LINK      classifierTraceKind = 21
+	classifierTraceKindTRACE_END       classifierTraceKind = 22
 )
 
 type classifierTraceLimit uint32

@@ -126,15 +126,17 @@ type typesMappingBlock struct {
 type typesOrigin uint32
 
 const (
-	typesOriginORIGIN_INSIDE  typesOrigin = 0
-	typesOriginORIGIN_OWN     typesOrigin = 1
-	typesOriginORIGIN_BASIC   typesOrigin = 2
-	typesOriginORIGIN_MAPPING typesOrigin = 3
-	typesOriginORIGIN_POOL    typesOrigin = 4
-	typesOriginORIGIN_DNAT    typesOrigin = 5
-	typesOriginORIGIN_OWN_IN  typesOrigin = 6
-	typesOriginORIGIN_WEB     typesOrigin = 7
-	typesOriginORIGIN_COOKIE  typesOrigin = 8
+	typesOriginORIGIN_INSIDE   typesOrigin = 0
+	typesOriginORIGIN_OWN      typesOrigin = 1
+	typesOriginORIGIN_BASIC    typesOrigin = 2
+	typesOriginORIGIN_EDGE_OUT typesOrigin = 3
+	typesOriginORIGIN_MAPPING  typesOrigin = 4
+	typesOriginORIGIN_POOL     typesOrigin = 5
+	typesOriginORIGIN_DNAT     typesOrigin = 6
+	typesOriginORIGIN_OWN_IN   typesOrigin = 7
+	typesOriginORIGIN_EDGE_IN  typesOrigin = 8
+	typesOriginORIGIN_WEB      typesOrigin = 9
+	typesOriginORIGIN_COOKIE   typesOrigin = 10
 )
 
 type typesPhase uint32
