@@ -52,6 +52,11 @@ type Quotas struct {
 // Given reports whether there are edges.
 func (e *Edges) Given() bool { return e.Name != "" }
 
+// Paths are where our certificate and its key are, seen from a configuration file's folder.
+func (e *Edges) Paths(configuration string) (chain, key string) {
+	return schema.Beside(configuration, e.Chain), schema.Beside(configuration, e.Key)
+}
+
 // PeerOf finds the peer that speaks for a name: that of the longest zone.
 func (e *Edges) PeerOf(name model.Name) (found Peer, ok bool) {
 	longest := model.Name("")

@@ -1,0 +1,165 @@
+package edge
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/edge/pact"
+	"github.com/realmgate/realmgate/internal/edge/policy"
+	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// Heard implements link.Handler.
+func (s far) Heard(name model.Name, m wire.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.peerNamed(name)
+	if p == nil || s.stopping {
+		return
+	}
+	switch m := m.(type) {
+	case wire.Open:
+		s.send(name, s.admit(p, m))
+	case wire.Close:
+		s.closed(p, m)
+	case wire.Leave:
+		life(s).endAll(func(at pact.Pact) bool { return at.Peers == name.String() }, "the peer stops")
+	}
+}
+
+// send sends a message; one that is lost is asked for again. The lock is held.
+func (s *Service) send(name model.Name, m wire.Message) {
+	if s.links == nil {
+		return
+	}
+	if err := s.links.Send(name, m); err != nil {
+		s.Log.Debug("message to an edge not sent", "edge", name, "type", m.Type(), "error", err)
+	}
+}
+
+// admit answers what a peer asks for; the lock is held. What is accepted is in the data plane.
+func (s far) admit(p *peer, m wire.Open) wire.Message {
+	refuse := func(why wire.Refusal) wire.Message { return wire.Refuse{ID: m.ID, Reason: why} }
+	byEdge := m.From == p.settings.Name
+	switch {
+	case !byEdge && !policy.SpeaksFor(p.settings.Zones, m.From):
+		return refuse(wire.RefusedSource)
+	case !policy.SpeaksFor(s.config.Zones, m.To):
+		return refuse(wire.RefusedTarget)
+	}
+	host, open, known := s.Names().Reach(m.To)
+	if !known {
+		return refuse(wire.RefusedName)
+	}
+	offer, offerKnown := heard(m.Offer)
+	require, requireKnown := heard(m.Require)
+	if !offerKnown || !requireKnown {
+		return refuse(wire.RefusedRequirement)
+	}
+	q := policy.Question{From: m.From, To: m.To, Vouched: policy.Pinned, Disclosed: offer.Name}
+	if byEdge {
+		q.Disclosed = policy.ByEdge
+	}
+	decision := policy.Admit(s.in, q, offer, require, policy.ServicesOf(open))
+	switch unmet := decision.Unmet; {
+	case decision.Refused != "":
+		return refuse(wire.Refusal(decision.Refused))
+	case unmet != policy.Unmet{} && m.Round > 1:
+		return refuse(wire.Refusal(unmet.Refused()))
+	case unmet != policy.Unmet{}:
+		more := policy.Widest
+		more.Vouched, more.Name = unmet.Vouched, unmet.Name
+		return wire.More{ID: m.ID, Require: said(more)}
+	}
+	taken, err := s.take(p, m, host, open, decision)
+	switch {
+	case errors.Is(err, pact.ErrEdgeQuota), errors.Is(err, pact.ErrHostQuota):
+		return refuse(wire.RefusedQuota)
+	case err != nil:
+		s.Log.Warn("pact with an edge not opened", "edge", p.settings.Name, "from", m.From, "to", m.To, "error", err)
+		return refuse(wire.RefusedExhausted)
+	}
+	return wire.Accept{ID: m.ID, Tag: wire.Tag(taken.Own), Host: p.hostID(host.As4()), Terms: said(decision.Terms)}
+}
+
+// take makes the pact of an open that is admitted; the lock is held.
+func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d policy.Decision) (pact.Pact, error) {
+	now := s.Now()
+	key := pact.Key{Host: host, Local: m.To, Remote: m.From}
+	before, _ := s.pacts.ByKey(key)
+	agreed := pact.Agreed{
+		Other: uint64(m.Host), Terms: d.Terms, In: true, Rule: d.Rule, Link: p.number, Vouched: policy.Pinned, Until: now.Add(s.holdOf(d.Terms)),
+	}
+	agreed.Whole, agreed.Ping, agreed.Ways = ways(open, d.Terms.Services)
+	taken, err := s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
+	if err != nil {
+		return pact.Pact{}, err
+	}
+	if err := life(s).put(before, taken); err != nil {
+		s.pacts.End(now, taken.Number)
+		return pact.Pact{}, err
+	}
+	return taken, nil
+}
+
+// ways are what of a host's open ports is of some services: all, pings, and ports.
+func ways(open []model.Port, services policy.Services) (whole, ping bool, list []pact.Way) {
+	everything := slices.Contains(open, model.Port{})
+	if everything && services.All {
+		return true, true, nil
+	}
+	if everything {
+		open = services.List
+	}
+	for _, port := range open {
+		switch {
+		case !services.Has(port.Protocol, port.Port):
+		case port.Protocol == model.ICMP:
+			ping = true
+		default:
+			list = append(list, pact.Way{Protocol: port.Protocol, Port: port.Port, To: port.To})
+		}
+	}
+	return false, ping, list
+}
+
+// holdOf is the lease of terms.
+func (s *Service) holdOf(t policy.Terms) time.Duration {
+	if t.Hold == 0 {
+		return s.config.Hold
+	}
+	return t.Hold
+}
+
+func seconds(d time.Duration) wire.Seconds { return wire.Seconds(d / time.Second) }
+
+// put writes a pact into the data plane as it is now; before is what it was. The lock is held.
+func (s life) put(before, now pact.Pact) error {
+	plane, record := s.Plane(), recordOf(now)
+	if before.State == pact.Live && before.Own == now.Own {
+		if before.Peer == now.Peer {
+			return plane.ChangePact(record)
+		}
+		if err := plane.EndPacts(before.Own); err != nil { // the peer has lost what it had
+			return err
+		}
+	}
+	return plane.PutPact(record)
+}
+
+// recordOf is a pact as the data plane has it.
+func recordOf(p pact.Pact) datapath.Pact {
+	record := datapath.Pact{
+		Number: p.Number, Own: p.Own, Peer: p.Peer, Host: p.Host, Proxy: p.Proxy, Until: p.Until, Used: p.Used, Link: p.Link,
+		Out: p.Out, In: p.In, Ping: p.Ping, Whole: p.Whole,
+		Rate: uint16(min(p.Terms.Limit.Rate, 4000)), Most: uint16(min(p.Terms.Limit.Sessions, 65535)),
+	}
+	for _, w := range p.Ways {
+		record.Ways = append(record.Ways, datapath.Way(w))
+	}
+	return record
+}

@@ -1,0 +1,82 @@
+package edge
+
+import (
+	"testing"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// A peer speaks for its own zones, label by label, and asks for ours alone: whatever else it says is refused before any rule.
+func TestSpeaksForItsZonesOnly(t *testing.T) {
+	t.Parallel()
+	_, b := newPair(t, nil)
+	for _, test := range []struct{ from, to model.Name }{
+		{"hosta.a.example.", "hostb.b.example."},
+		{"edge.a.example.", "hostb.b.example."},
+		{"hosta.evila.example.", "hostb.b.example."},
+		{"a.example.evil.", "hostb.b.example."},
+		{"hostb.b.example.", "hostb.b.example."},
+		{"hosta.a.example.", "hostb.evilb.example."},
+		{"hosta.a.example.", "hosta.a.example."},
+		{"hosta.a.example.", "example."},
+	} {
+		b.mu.Lock()
+		answer := far{b.Service}.admit(b.peerNamed("edge.a.example."), wire.Open{ID: 1, From: test.from, To: test.to, Tag: 77, Host: 1, Round: 1})
+		b.mu.Unlock()
+		want := wire.Refusal("")
+		switch {
+		case test.to != "hostb.b.example.":
+			want = wire.RefusedTarget
+		case !test.from.In("a.example."):
+			want = wire.RefusedSource
+		}
+		got := wire.Refusal("")
+		if r, is := answer.(wire.Refuse); is {
+			got = r.Reason
+		}
+		if got != want {
+			t.Errorf("%s asks for %s: %q, want %q", test.from, test.to, got, want)
+		}
+	}
+}
+
+// What a peer ends is out of the data plane, by its own tags alone.
+func TestCloseIsCarriedOut(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t, nil)
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	p := b.plane.all()[0]
+	pair := wire.Pair{Mine: wire.Tag(p.Peer), Yours: wire.Tag(p.Own)}
+	for _, other := range []wire.Pair{{Mine: pair.Mine + 1, Yours: pair.Yours}, {Mine: pair.Mine, Yours: pair.Yours + 1}} {
+		far{b.Service}.Heard("edge.a.example.", wire.Close{Pacts: []wire.Pair{other}})
+		if len(b.plane.all()) != 1 {
+			t.Fatalf("%+v ends %+v", other, pair)
+		}
+	}
+	far{b.Service}.Heard("edge.a.example.", wire.Close{Pacts: []wire.Pair{pair}})
+	if left := b.plane.all(); len(left) > 0 {
+		t.Errorf("%+v is left", left)
+	}
+}
+
+// A clean stop takes everything out of the data plane, and so do peers that are told.
+func TestStopIsTold(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t, nil)
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	a.stop(t)
+	if len(a.plane.all()) > 0 || len(a.plane.links) > 0 || a.plane.edges.Proxy.IsValid() {
+		t.Errorf("left: %+v, %+v, %+v", a.plane.all(), a.plane.links, a.plane.edges)
+	}
+	for deadline := time.Now().Add(time.Minute); len(b.plane.all()) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the peer has %+v", b.plane.all())
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package edge
+
+import (
+	"fmt"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/edge/link"
+	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/siphash"
+)
+
+// leastMTU is what every way between edges is taken to carry until more is known, octets of an inner packet.
+const leastMTU = 1280
+
+// epochs are how many keys have names.
+const epochs = 128
+
+// peer is what is known of another edge. The service's lock guards it.
+type peer struct {
+	settings settings.Peer
+	number   uint32 // of its link in the data plane
+	here     uint32 // VNI that it writes
+	epoch    uint8  // the last that we have said
+	mtu      int    // that passes, octets of an inner packet
+	hello    wire.Hello
+	up, was  bool // the link is there; it has been put into the data plane
+	failures failures
+	secret   [16]byte
+}
+
+// newPeer gives a peer a number that nobody has; the lock is held.
+func (s *Service) newPeer(name model.Name) *peer {
+	taken := map[uint32]bool{}
+	for _, p := range s.peers {
+		taken[p.number] = true
+	}
+	number := uint32(1)
+	for taken[number] {
+		number++
+	}
+	p := &peer{number: number, mtu: leastMTU, epoch: uint8(s.Random() % epochs)}
+	p.here = uint32(s.Random())&0xfff000 | number
+	key := s.secret
+	half := siphash.Sum(&key, []byte("host "+name))
+	for i := range 8 {
+		p.secret[i], p.secret[8+i] = byte(half>>(8*i)), key[i]
+	}
+	return p
+}
+
+// hostID tells a peer whether a name stands for the same machine as last time, and nothing else.
+func (p *peer) hostID(host [4]byte) wire.HostID { return wire.HostID(siphash.Sum(&p.secret, host[:])) }
+
+// hello is what we say on a new connection. Keys are those of the connection: what comes by the epoch that it names can be read
+// from now on, where the data plane has the link.
+func (s far) hello(name model.Name, keys link.Keys) (wire.Hello, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.peerNamed(name)
+	if p == nil {
+		return wire.Hello{}, fmt.Errorf("%s is not configured", name)
+	}
+	p.epoch = (p.epoch + 1) % epochs
+	if p.was {
+		if err := s.putKey(p, keys, false, p.epoch); err != nil {
+			return wire.Hello{}, err
+		}
+	}
+	return wire.Hello{
+		Name: s.config.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.config.Zones,
+		Locators: []wire.Locator{{Address: s.config.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
+		MTU: s.mtuOf(p), Confidential: "no", Limits: wire.Limits{Pacts: s.config.Quotas.PerEdge, Opens: int(s.config.Quotas.Opens)},
+	}, nil
+}
+
+func (s far) putKey(p *peer, keys link.Keys, out bool, epoch uint8) error {
+	key, err := keys.Key(out, epoch)
+	if err != nil {
+		return err
+	}
+	return s.Plane().PutEdgeKey(p.number, out, epoch, key)
+}
+
+// mtuOf is the most that an inner packet to a peer may have.
+func (s far) mtuOf(p *peer) int {
+	most := p.mtu
+	for _, said := range []int{s.config.MTU, p.settings.MTU} {
+		if said > 0 {
+			most = said // the administrator knows the way
+		}
+	}
+	if theirs := p.hello.MTU; theirs > 0 && p.mtu > leastMTU {
+		most = min(most, theirs)
+	}
+	return most
+}
+
+// putLink puts a link into the data plane as it is; the lock is held.
+func (s far) putLink(p *peer) error {
+	remote := p.settings.Address.Addr()
+	for _, l := range p.hello.Locators {
+		if l.Address.Is4() {
+			remote = l.Address
+			break
+		}
+	}
+	err := s.Plane().PutEdgeLink(datapath.EdgeLink{
+		Number: p.number, Here: p.here, There: p.hello.VNI, Local: s.config.Listen.Addr(), Remote: remote, MTU: uint16(s.mtuOf(p)),
+	})
+	p.was = p.was || err == nil
+	return err
+}
+
+// Up implements link.Handler.
+func (s far) Up(name model.Name, hello wire.Hello, keys link.Keys) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.peerNamed(name)
+	if p == nil || s.stopping {
+		return link.ErrRemoved
+	}
+	p.hello = hello
+	if err := s.putLink(p); err != nil {
+		return err
+	}
+	if err := s.putKey(p, keys, false, keys.Said().Epoch); err != nil {
+		return err
+	}
+	if err := s.putKey(p, keys, true, hello.Epoch); err != nil {
+		return err
+	}
+	p.up = true
+	p.failures = failures{}
+	return nil
+}
+
+// Down implements link.Handler: pacts stand until their leases end.
+func (s far) Down(name model.Name, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.peers[name]; p != nil {
+		p.up = false
+	}
+}
+
+// MTU implements link.Handler.
+func (s far) MTU(name model.Name, inner int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.peerNamed(name)
+	if p == nil || p.mtu == inner {
+		return
+	}
+	if p.mtu = inner; p.was {
+		if err := s.putLink(p); err != nil {
+			s.Log.Error("path MTU of an edge not changed", "edge", name, "error", err)
+		}
+	}
+}

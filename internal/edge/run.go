@@ -1,0 +1,146 @@
+package edge
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/realmgate/realmgate/internal/edge/link"
+	"github.com/realmgate/realmgate/internal/edge/pact"
+	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// perNetwork are the handshakes of one /24 at a time.
+const perNetwork = 8
+
+// Listen opens the socket of links.
+type Listen func(netip.AddrPort) (net.Listener, error)
+
+// Dial connects to a peer, from our address.
+type Dial func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error)
+
+func (o Options) withDefaults() Options {
+	if o.Listen == nil {
+		o.Listen = func(at netip.AddrPort) (net.Listener, error) { return net.Listen("tcp4", at.String()) }
+	}
+	if o.Dial == nil {
+		o.Dial = func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+			d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+			return d.DialContext(ctx, "tcp4", to.String())
+		}
+	}
+	if o.Random == nil {
+		o.Random = random
+	}
+	return o
+}
+
+// random is of the kernel's.
+func random() uint64 {
+	var octets [8]byte
+	_, _ = rand.Read(octets[:]) // never fails (crypto/rand)
+	return binary.LittleEndian.Uint64(octets[:])
+}
+
+// Run keeps the links, and ends pacts when it is time. It starts anew where what the links are made of changes.
+func (s *Service) Run(ctx context.Context) error {
+	for {
+		c := s.inForce()
+		running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // peers are told that we stop
+		ended := make(chan struct{})
+		var err error
+		links := s.newLinks(c)
+		s.setLinks(links)
+		go func() {
+			defer close(ended)
+			if c.Given() {
+				err = links.Run(running)
+			} else {
+				<-running.Done()
+			}
+		}()
+		s.serve(ctx, c, ended)
+		if ctx.Err() != nil {
+			life{s}.leave()
+		}
+		cancel()
+		<-ended
+		s.setLinks(nil)
+		switch {
+		case err != nil:
+			return fmt.Errorf("edges: %w", err)
+		case ctx.Err() != nil:
+			return nil
+		}
+	}
+}
+
+// serve follows configurations until the links of c are to be others, or have ended.
+func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct{}) {
+	ticks := time.NewTicker(tick)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			return
+		case <-ticks.C:
+			life{s}.tend()
+		case <-s.renewed:
+			now := s.inForce()
+			if now.Name != c.Name || now.Listen != c.Listen || now.Wait != c.Wait || now.Quotas.Handshakes != c.Quotas.Handshakes {
+				return
+			}
+			s.links.Follow()
+		}
+	}
+}
+
+func (s *Service) inForce() settings.Edges {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config
+}
+
+func (s *Service) setLinks(l *link.Links) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.links = l
+}
+
+func (s *Service) newLinks(c settings.Edges) *link.Links {
+	return link.New(link.Options{
+		Name: c.Name, Certificate: s.ours, Peers: s.linkPeers, Hello: far{s}.hello, Pacts: s.hasPacts,
+		Listen: func() (net.Listener, error) { return s.Listen(c.Listen) },
+		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			return s.Dial(ctx, c.Listen.Addr(), to)
+		},
+		Handler: far{s}, Now: s.Now, Random: s.Random, Wait: c.Wait, Handshakes: c.Quotas.Handshakes, PerNetwork: perNetwork, Log: s.Log,
+	})
+}
+
+// hasPacts reports whether a pact with a peer stands.
+func (s *Service) hasPacts(name model.Name) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pacts == nil {
+		return false
+	}
+	for p := range s.pacts.All() {
+		if p.State == pact.Live && p.Peers == name.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// Rejected implements link.Handler.
+func (s far) Rejected(from netip.AddrPort, name model.Name, why error) {
+	s.Log.Warn("connection of an edge refused", "address", from, "edge", name, "error", why)
+}
