@@ -61,11 +61,16 @@ func TestBothDial(t *testing.T) {
 			synctest.Wait()
 			for e, other := range map[*edge]*edge{a: b, b: a} {
 				p := e.peer(other.name)
+				p.mu.Lock()
 				if p.link == nil || p.spare != nil || len(p.asks) != 0 || p.underway != 0 {
 					t.Errorf("round %d: %s: link %v, spare %v, %d asks, %d under way", round, e.name, p.link, p.spare, len(p.asks), p.underway)
 				}
+				p.mu.Unlock()
 				seen := map[wire.Tag]int{}
-				for _, m := range e.messages {
+				e.mu.Lock()
+				messages := e.messages
+				e.mu.Unlock()
+				for _, m := range messages {
 					seen[m.(wire.Open).Tag]++
 				}
 				for i := 1; i <= asks; i++ {
@@ -73,9 +78,9 @@ func TestBothDial(t *testing.T) {
 						t.Errorf("round %d: %s has heard ask %d %d times", round, e.name, i, seen[wire.Tag(i)])
 					}
 				}
-				for _, what := range e.told {
+				for _, what := range e.calls() {
 					if what[:2] != "up" {
-						t.Errorf("round %d: %s was told %v: the link was there all the time", round, e.name, e.told)
+						t.Errorf("round %d: %s was told %v: the link was there all the time", round, e.name, e.calls())
 					}
 				}
 			}

@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/edge/wire"
@@ -157,7 +160,8 @@ type network struct {
 	listeners map[netip.AddrPort]chan net.Conn
 	delay     func() time.Duration // before each dial; nil: none
 	cut       bool
-	conns     []net.Conn
+	conns     []*end
+	dials     []time.Time
 }
 
 func newNetwork() *network { return &network{listeners: map[netip.AddrPort]chan net.Conn{}} }
@@ -177,13 +181,15 @@ func (n *network) dial(ctx context.Context, from, to netip.AddrPort) (net.Conn, 
 		return nil, ctx.Err()
 	}
 	n.mu.Lock()
+	n.dials = append(n.dials, time.Now())
 	l, cut := n.listeners[to], n.cut
 	n.mu.Unlock()
 	if l == nil || cut {
 		return nil, errRefused
 	}
 	a, b := net.Pipe()
-	near, far := &end{a, from, to}, &end{b, to, from}
+	gone := new(atomic.Bool)
+	near, far := &end{a, from, to, gone, make(chan struct{})}, &end{b, to, from, gone, make(chan struct{})}
 	select {
 	case l <- far:
 	case <-ctx.Done():
@@ -213,13 +219,54 @@ func (n *network) listen(at netip.AddrPort) net.Listener {
 	return &pipes{n: n, at: at, conns: c, closed: make(chan struct{})}
 }
 
+// vanish ends the connections of one side, of which the other learns nothing.
+func (n *network) vanish(side *edge) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.conns {
+		if c.local.Addr() == side.address.Addr() {
+			c.gone.Store(true)
+			_ = c.Close()
+		}
+	}
+	n.conns = nil
+}
+
+// end is one end of a connection.
 type end struct {
 	net.Conn
 	local, remote netip.AddrPort
+	gone          *atomic.Bool // one end is, without a word
+	closed        chan struct{}
 }
 
 func (e *end) LocalAddr() net.Addr  { return net.TCPAddrFromAddrPort(e.local) }
 func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.remote) }
+
+func (e *end) Read(buf []byte) (int, error) {
+	n, err := e.Conn.Read(buf)
+	if err != nil && e.gone.Load() {
+		<-e.closed
+	}
+	return n, err
+}
+
+func (e *end) Write(buf []byte) (int, error) {
+	n, err := e.Conn.Write(buf)
+	if err != nil && e.gone.Load() {
+		return len(buf), nil
+	}
+	return n, err
+}
+
+func (e *end) Close() error {
+	select {
+	case <-e.closed:
+	default:
+		close(e.closed)
+	}
+	return e.Conn.Close()
+}
 
 // pipes is a listener.
 type pipes struct {
@@ -252,3 +299,24 @@ func (p *pipes) Close() error {
 }
 
 func (p *pipes) Addr() net.Addr { return net.TCPAddrFromAddrPort(p.at) }
+
+// passes lets time pass in a bubble, until nobody has anything to do.
+func passes(t *testing.T, d time.Duration) {
+	t.Helper()
+	pause(t.Context(), d)
+	synctest.Wait()
+}
+
+// calls are what the handler was told of links so far.
+func (e *edge) calls() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.told)
+}
+
+// rejections are why connections were none.
+func (e *edge) rejections() []error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.rejected)
+}
