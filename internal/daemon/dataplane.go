@@ -53,7 +53,7 @@ func (g kernelServices) nextPolicy(d *draft) plane.Policy {
 func (g kernelServices) policy(v *view, switched func(uint32)) plane.Policy {
 	return plane.Policy{
 		Wants: v.wants(), Build: buildChains(v, &g.plane.States), Switched: switched,
-		Lately: func() []datapath.Service { return append(g.live().Lately(v.outbound), v.restingWeb()...) },
+		Lately: func() []datapath.Service { return append(g.live().Lately(v.outbound), v.webRest.Now(v.outbound)...) },
 	}
 }
 

@@ -61,7 +61,7 @@ func (g *Daemon) live() shared.Live {
 
 // blocked is invariant I3 for the pool, and I9 for ports that were the web's.
 func (g *Daemon) blocked(v *view, a netip.Addr, p model.Protocol, port uint16) bool {
-	return v.rests(a, p, port) || g.live().Blocked(v.shared(), a, p, port)
+	return v.webRest.Has(a, p, port) || g.live().Blocked(v.shared(), a, p, port)
 }
 
 // followMachine keeps the data plane's picture of the machine true.

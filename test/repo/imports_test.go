@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"names/allocation": {"api", "config", "datapath", "events/event", "metrics/metric", "model", "names/allocation/settings", "nameserver", "policy", "pool"},
 	"names/dynamic":    {"api", "datapath", "events/event", "lifecycle", "metrics/metric", "model", "names/dynamic/settings", "nameserver", "registry", "store"}, // hosts that register themselves
 	"web/ability":      {"api", "datapath", "events/event", "lifecycle", "model", "registry"},                                                                    // what the hosts of the web can
-	"web/rest":         {"datapath", "model"},                                                                                                                    // what was of the web a moment ago
+	"web/rest":         {"datapath", "lifecycle", "model"},                                                                                                       // what was of the web a moment ago
 	"guard/geo":        {"config", "guard/geo/settings", "model"},
 	"guard/jail":       {"api", "events/event", "guard/jail/settings", "lifecycle", "metrics/metric", "model", "process"},
 	"guard/lists":      {"api", "events/event", "guard/lists/settings", "httperror", "lifecycle", "metrics/metric", "model"},

@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -46,6 +47,16 @@ func (p Ports) Left(a netip.Addr, protocol model.Protocol, port uint16, now time
 		}
 	}
 	return left
+}
+
+// Has reports whether a port, as Left has it, rests now.
+func (p Ports) Has(a netip.Addr, protocol model.Protocol, port uint16) bool {
+	return len(p) > 0 && p.Left(a, protocol, port, time.Now()) > 0
+}
+
+// Now lists those of some addresses that rest now.
+func (p Ports) Now(addresses []netip.Addr) []datapath.Service {
+	return p.At(func(a netip.Addr) bool { return slices.Contains(addresses, a) }, time.Now())
 }
 
 // Refuse says which of what others are to have rests: addresses, of which they get every port, and single ports.
