@@ -34,6 +34,7 @@ type connection struct {
 	hello   wire.Hello
 	said    wire.Hello
 	version int
+	epoch   atomic.Uint32 // to send with
 	rtt     atomic.Int64
 	heard   atomic.Uint64 // messages
 	unsent  chan struct{} // there is something in out

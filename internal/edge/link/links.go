@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ import (
 // Links are the links to all peers.
 type Links struct {
 	o              Options
-	strange, known *gate // handshakes that others have begun: from anywhere, from addresses of peers
+	strange, known *gate          // handshakes that others have begun: from anywhere, from addresses of peers
+	tunnel         net.PacketConn // Run's; nil: none
 	running        sync.WaitGroup
 
 	following sync.Mutex // before mu
@@ -24,6 +26,7 @@ type Links struct {
 	ctx   context.Context // of Run; nil before
 	over  bool            // Run has ended
 	peers map[model.Name]*peer
+	byVNI map[uint32]*peer // by what we have told the peer to write
 }
 
 // New makes links to the peers that are configured. Nothing is dialled before Run; an Ask waits for it.
@@ -31,7 +34,7 @@ func New(o Options) *Links {
 	if o.Pacts == nil {
 		o.Pacts = func(model.Name) bool { return false }
 	}
-	l := &Links{o: o, strange: newGate(o.Handshakes, o.PerNetwork), known: newGate(o.Handshakes, o.PerNetwork), peers: map[model.Name]*peer{}}
+	l := &Links{o: o, strange: newGate(o.Handshakes, o.PerNetwork), known: newGate(o.Handshakes, o.PerNetwork), peers: map[model.Name]*peer{}, byVNI: map[uint32]*peer{}}
 	l.Follow()
 	return l
 }
@@ -48,6 +51,14 @@ func (l *Links) Run(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	defer listener.Close() //nolint:errcheck // nothing is lost
+	if l.o.Tunnel != nil {
+		if l.tunnel, err = l.o.Tunnel(); err != nil {
+			return fmt.Errorf("open the tunnel's port: %w", err)
+		}
+		defer context.AfterFunc(ctx, func() { _ = l.tunnel.Close() })()
+		defer l.tunnel.Close() //nolint:errcheck // nothing is lost
+		l.running.Go(func() { l.acknowledge(ctx) })
+	}
 	l.mu.Lock()
 	l.ctx = ctx
 	for _, p := range l.peers {
@@ -86,6 +97,7 @@ func (l *Links) Follow() {
 		if !now[name] {
 			removed = append(removed, p)
 			delete(l.peers, name)
+			maps.DeleteFunc(l.byVNI, func(_ uint32, at *peer) bool { return at == p })
 		}
 	}
 	l.mu.Unlock()

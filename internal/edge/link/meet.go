@@ -125,6 +125,7 @@ func (c *connection) introduce(from *bufio.Reader) error {
 		return fmt.Errorf("%w: it is %s", ErrName, hello.Name)
 	}
 	c.hello = hello
+	c.epoch.Store(uint32(hello.Epoch))
 	_ = c.tls.SetReadDeadline(time.Time{})
 	c.version, err = common(hello.Versions, said.Versions)
 	return err

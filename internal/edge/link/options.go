@@ -41,11 +41,14 @@ type Options struct {
 	Certificate func() tls.Certificate // ours, with its key; asked for each handshake
 	Peers       func() []Peer          // asked at the start and by Follow
 	// Hello makes what a new connection says first. The keys are the connection's: what comes in under the epoch that the hello
-	// says must be readable before it is said.
-	Hello   func(peer model.Name, keys Keys) (wire.Hello, error)
-	Pacts   func(peer model.Name) bool // whether pacts of the peer live: it is then redialled each 4 s at the latest. nil: none do
-	Listen  func() (net.Listener, error)
-	Dial    func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// says must be readable before it is said. Its MTU is the most that we would ever take, by interface and configuration, not
+	// what the path is known to carry: the search for that ends there. 0: 1452.
+	Hello  func(peer model.Name, keys Keys) (wire.Hello, error)
+	Pacts  func(peer model.Name) bool // whether pacts of the peer live: it is then redialled each 4 s at the latest. nil: none do
+	Listen func() (net.Listener, error)
+	Dial   func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// Tunnel opens the tunnel's own port, as ListenTunnel does; nil: no path MTU is looked for.
+	Tunnel  func() (net.PacketConn, error)
 	Handler Handler
 	Now     func() model.Instant
 	Random  func() uint64
@@ -73,7 +76,7 @@ type Handler interface {
 	// comes only where its Ask has given up.
 	Heard(peer model.Name, m wire.Message)
 	Down(peer model.Name, why error)
-	// MTU says how large an inner packet passes to the peer, in octets.
+	// MTU says how large an inner packet passes to the peer, in octets; before it is told, 1280. It is told again after Up.
 	MTU(peer model.Name, inner int)
 	// Rejected says that a connection was no link's; the peer is empty where nobody knows whose it was.
 	Rejected(from netip.AddrPort, peer model.Name, why error)
@@ -96,6 +99,6 @@ type State struct {
 	Dialled bool           // by us
 	RTT     time.Duration  // of the last ping; 0: not known yet
 	Version int
-	MTU     int    // inner octets; 0: not probed
+	MTU     int    // octets of an inner packet; 0: no probe comes through the tunnel
 	Error   string // why it is not up, or the last attempt failed
 }

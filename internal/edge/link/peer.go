@@ -30,13 +30,14 @@ type peer struct {
 	underway int   // handshakes
 	wish     bool  // somebody asks since the last attempt
 	process  string
+	path     paths
 	exchanges
 }
 
 func newPeer(l *Links, c Peer) *peer {
 	return &peer{
 		links: l, name: c.Name, config: c, lost: make(chan struct{}, 1), wanted: make(chan struct{}, 1), since: l.o.Now(),
-		exchanges: newExchanges(2*l.o.Wait, l.o.Now),
+		exchanges: newExchanges(2*l.o.Wait, l.o.Now), path: newPaths(),
 	}
 }
 
@@ -194,8 +195,9 @@ func (p *peer) install(c *connection) {
 	}
 	c.ping()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	_ = c.queue(p.asked(c))
+	p.mu.Unlock()
+	p.links.probe(c)
 }
 
 // live hears the connection until it ends.
@@ -239,6 +241,13 @@ func (p *peer) hear(c *connection, m wire.Message) {
 	case wire.Hello:
 		c.end(ErrHandshake, false)
 		return
+	case wire.Probed:
+		p.mu.Lock()
+		p.path.acknowledged(p.links.o.Now(), m)
+		p.mu.Unlock()
+		return
+	case wire.Epoch:
+		c.epoch.Store(uint32(m.Epoch))
 	case wire.Ping:
 		if m.Answer {
 			c.ponged(m.ID)
@@ -298,7 +307,9 @@ func (p *peer) state() State {
 	}
 	if c := p.link; c != nil {
 		s.Up, s.Dialled, s.Version, s.Locator = true, c.dialled, c.version, remote(c.tls.NetConn())
-		s.RTT = c.roundTrip()
+		if s.RTT = c.roundTrip(); p.path.heard {
+			s.MTU = p.path.inner()
+		}
 	}
 	return s
 }
