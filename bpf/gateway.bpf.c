@@ -18,6 +18,7 @@
 #include "path/single_out.h"
 #include "route/bare.h"
 #include "fragment/carrier_side.h"
+#include "tunnel/segment_side.h"
 #else
 #include "tasks.h"
 #endif
@@ -145,6 +146,13 @@ SEC(CTX_SECTION)
 int gateway_carrier(ctx_t *ctx)
 {
 	return carrier_side(ctx);
+}
+
+/* The same of the pair by which what is not yet single packets goes to another edge. */
+SEC(CTX_SECTION)
+int gateway_edge_segment(ctx_t *ctx)
+{
+	return edge_segment(ctx);
 }
 #endif
 

@@ -71,7 +71,7 @@ __noinline int carrier_release(ctx_t *ctx, __u16 hop, enum side side)
 {
 	struct fragment_here *here = fragment_here();
 	struct carrier_message message = {.kind = CARRIER_KIND, .side = side, .hop = hop};
-	__u32 zero = 0, *carrier = bpf_map_lookup_elem(&carrier_table, &zero);
+	__u32 place = CARRIER_FRAGMENTS, *carrier = bpf_map_lookup_elem(&carrier_table, &place);
 
 	if (!here || !carrier || !*carrier)
 		return CARRIER_STAYS;

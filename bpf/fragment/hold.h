@@ -113,9 +113,9 @@ enum hold {
 /* Holds the frame for the first fragment with the tag. */
 __noinline enum hold fragment_hold(ctx_t *ctx, __u64 tag, __u32 whose, enum fragment_side side)
 {
-	__u32 place = hold_set(tag, whose), zero = 0, now = fragment_time(), way;
+	__u32 place = hold_set(tag, whose), which = CARRIER_FRAGMENTS, now = fragment_time(), way;
 	struct hold_set *set = bpf_map_lookup_elem(&fragment_holds, &place);
-	__u32 *carrier = bpf_map_lookup_elem(&carrier_table, &zero);
+	__u32 *carrier = bpf_map_lookup_elem(&carrier_table, &which);
 	__u64 busy = hold_word(tag, HOLD_BUSY, now), held = hold_word(tag, HOLD_HELD, now);
 
 	if (!set || !carrier || !*carrier)

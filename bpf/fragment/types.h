@@ -76,3 +76,10 @@ struct carrier_message {
 	__u16 hop; /* where the first fragment itself goes: it is what finds no slot; CARRIER_COPY: it is not among them */
 	__u16 tag[3];
 };
+
+/* Pairs of interfaces of the gateway's own: what is sent to one comes in by the other. */
+enum carrier {
+	CARRIER_FRAGMENTS, /* which were held, fragment/carrier.h */
+	CARRIER_EDGE,	   /* what is to be single packets, tunnel/segment.h */
+	CARRIER_MAX,
+};

@@ -21,6 +21,7 @@ struct exported {
 	enum claims_state claims_state;
 	enum program program;
 	enum redirect redirect;
+	enum carrier carrier;
 	enum banning banning;
 	enum lent_type lent_type;
 	enum web_event_kind web_event_kind;

@@ -100,7 +100,7 @@ TABLE(fragment_octets, BPF_MAP_TYPE_ARRAY, __u32, struct fragment_octets,
 TABLE(fragment_holds, BPF_MAP_TYPE_ARRAY, __u32, struct hold_set, HOLD_SETS, BPF_F_MMAPABLE);
 TABLE(held_fragments, BPF_MAP_TYPE_ARRAY, __u32, struct held_fragment, HOLD_SETS *HOLD_WAYS, BPF_F_MMAPABLE);
 TABLE(remotes_seen, BPF_MAP_TYPE_ARRAY, __u32, struct seen_bucket, SEEN_BUCKETS, BPF_F_MMAPABLE);
-TABLE(carrier_table, BPF_MAP_TYPE_ARRAY, __u32, __u32, 1, 0); /* the interface, 0 for none */
+TABLE(carrier_table, BPF_MAP_TYPE_ARRAY, __u32, __u32, CARRIER_MAX, 0); /* the interface, 0 for none */
 TABLE(fragments_here, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct fragment_here, 1, 0);
 TABLE(identifications, BPF_MAP_TYPE_ARRAY, __u32, __u32, IDENTIFICATIONS, BPF_F_MMAPABLE);
 

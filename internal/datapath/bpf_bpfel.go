@@ -129,6 +129,14 @@ type bpfCaptureRecord struct {
 	Ifindex         uint32
 }
 
+type bpfCarrier uint32
+
+const (
+	bpfCarrierCARRIER_FRAGMENTS bpfCarrier = 0
+	bpfCarrierCARRIER_EDGE      bpfCarrier = 1
+	bpfCarrierCARRIER_MAX       bpfCarrier = 2
+)
+
 type bpfClaimEvent struct {
 	_      structs.HostLayout
 	Id     uint64

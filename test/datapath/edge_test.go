@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/lab/packets"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -91,7 +92,8 @@ func TestProxyRangeIsOfPactsAlone(t *testing.T) {
 	g, _, _ := newEdge(t)
 	for _, last := range []string{"172.31.0.0", "172.31.3.4", "172.31.255.255"} {
 		nobody := netip.MustParseAddr(last)
-		g.dropped(g.put(udp(inA, endpoint(nobody, 80))), "drop_no_pact")
+		p := udp(inA, endpoint(nobody, 80))
+		g.refused(g.put(p), p, "drop_no_pact", privateAddress, packets.DestinationUnreachable, 1, 0) // host unreachable
 	}
 	for _, beside := range []string{"172.30.255.255", "172.32.0.0"} {
 		g.mapped(udp(inA, endpoint(netip.MustParseAddr(beside), 80)))
