@@ -19,6 +19,7 @@ import (
 	"github.com/realmgate/realmgate/internal/config"
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/diagnose"
+	"github.com/realmgate/realmgate/internal/edge"
 	"github.com/realmgate/realmgate/internal/events"
 	"github.com/realmgate/realmgate/internal/flow"
 	"github.com/realmgate/realmgate/internal/guard/ban"
@@ -82,6 +83,7 @@ type Daemon struct {
 	diagnosis *diagnose.Service
 	metrics   *metrics.Service
 	dynamic   *dynamic.Service
+	edges     *edge.Service
 	beside    *realm.Registered // the hosts that it has
 	systemd   *systemd.Service
 
@@ -110,7 +112,7 @@ func newDaemon(o Options) *Daemon {
 	g.stream = machineServices{g}.newStream()
 	g.events.Listeners = g.stream
 	g.systemd, g.access = machineServices{g}.newSystemd(), machineServices{g}.newAccess()
-	g.dynamic = hostServices{g}.newDynamic()
+	g.dynamic, g.edges = hostServices{g}.newDynamic(), hostServices{g}.newEdges()
 	g.services = g.newServices()
 	return g
 }

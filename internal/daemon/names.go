@@ -24,7 +24,7 @@ func (g nameServices) prepareNames(d *draft) (change, error) { return g.names.Pr
 // openNames makes the name servers.
 func (g nameServices) openNames(d *draft) (_ change, err error) {
 	g.names, err = server.New(server.Options{
-		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Registrar: dynamic.Updates{Service: g.dynamic}, Directory: func() nameserver.Directory { return g.view.Load().realm },
+		Data: g.data, Store: g.store, Allocator: g.advice.Watch(g.pool), Registrar: dynamic.Updates{Service: g.dynamic}, Abroad: g.edges, Directory: func() nameserver.Directory { return g.view.Load().realm },
 		Serves: g.servesInside, Inside: g.leadsInside, Overdone: g.advice.Overdone, Took: g.metrics.Answered,
 		Now: datapath.Now, Log: g.log,
 	}, served(d), uint32(g.started.Unix()))

@@ -43,6 +43,7 @@ func (g *Daemon) newServices() serviceList {
 		{Name: "backends", Open: kernel.openBackends, Prepare: kernel.prepareBackends, Run: g.backends.Run, Report: g.backends.Report, Stop: g.backends.Stop},
 		{Name: "asked programs", Prepare: kernel.prepareAsked, Run: g.asked.Run, Report: g.asked.Report, Stop: g.asked.Stop},
 		{Name: "policy", Open: kernel.openPolicy, Prepare: kernel.preparePolicy},
+		{Name: "edges", Prepare: hostServices{g}.prepareEdges, Run: g.edges.Run, Stop: g.edges.Stop},
 		{Name: "counts", Open: noChange, Prepare: kernel.prepareCounts, Report: g.chains.Report},
 		{Name: "advice", Open: names.openAdvice, Run: g.advice.Run, Report: g.advice.Report},
 		{Name: "jails", Prepare: guard.prepareJails, Run: g.jails.Run, Report: g.jails.Report},

@@ -22,7 +22,7 @@ const bucket = "edges"
 const keyOfOwn = "key"
 
 // certificate is ours: of the files that the configuration names, else of a key that is made once and kept.
-func (s *Service) certificate(file string, c settings.Edges) (tls.Certificate, error) {
+func certificate(kept Store, file string, c settings.Edges) (tls.Certificate, error) {
 	if c.Chain != "" {
 		pair, err := tls.LoadX509KeyPair(c.Paths(file))
 		if err != nil {
@@ -30,7 +30,7 @@ func (s *Service) certificate(file string, c settings.Edges) (tls.Certificate, e
 		}
 		return pair, nil
 	}
-	key, err := ownKey(s.kept)
+	key, err := ownKey(kept)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

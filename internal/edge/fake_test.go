@@ -305,7 +305,7 @@ func pinOf(der []byte) [32]byte { return link.Pin(&x509.Certificate{RawSubjectPu
 
 func (e *testEdge) start(t *testing.T) {
 	t.Helper()
-	change, err := e.Open(e.kept, "", e.c)
+	change, err := e.Prepare(e.kept, "", e.c)
 	if err == nil {
 		err = change.Commit()
 	}

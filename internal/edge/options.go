@@ -48,8 +48,8 @@ type Options struct {
 	Events Emitter
 	Keeps  func() bool // whether the data plane outlives us
 	Now    func() model.Instant
-	Random func() uint64 // of crypto/rand
 	Listen Listen
 	Dial   Dial
+	Tunnel Tunnel
 	Log    *slog.Logger
 }

@@ -40,8 +40,8 @@ func (s *Service) newPeer(name model.Name) *peer {
 	for taken[number] {
 		number++
 	}
-	p := &peer{number: number, mtu: leastMTU, epoch: uint8(s.Random() % epochs)}
-	p.here = uint32(s.Random())&0xfff000 | number
+	p := &peer{number: number, mtu: leastMTU, epoch: uint8(random() % epochs)}
+	p.here = uint32(random())&0xfff000 | number
 	key := s.secret
 	half := siphash.Sum(&key, []byte("host "+name))
 	for i := range 8 {
@@ -71,7 +71,7 @@ func (s far) hello(name model.Name, keys link.Keys) (wire.Hello, error) {
 	return wire.Hello{
 		Name: s.config.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.config.Zones,
 		Locators: []wire.Locator{{Address: s.config.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
-		MTU: s.mtuOf(p), Confidential: "no", Limits: wire.Limits{Pacts: s.config.Quotas.PerEdge, Opens: int(s.config.Quotas.Opens)},
+		MTU: s.mostMTU(p), Confidential: "no", Limits: wire.Limits{Pacts: s.config.Quotas.PerEdge, Opens: int(s.config.Quotas.Opens)},
 	}, nil
 }
 
@@ -83,18 +83,21 @@ func (s far) putKey(p *peer, keys link.Keys, out bool, epoch uint8) error {
 	return s.Plane().PutEdgeKey(p.number, out, epoch, key)
 }
 
+// mostMTU is what is configured for a peer, 0 for nothing.
+func (s far) mostMTU(p *peer) int {
+	if p.settings.MTU > 0 {
+		return p.settings.MTU
+	}
+	return s.config.MTU
+}
+
 // mtuOf is the most that an inner packet to a peer may have.
 func (s far) mtuOf(p *peer) int {
-	most := p.mtu
-	for _, said := range []int{s.config.MTU, p.settings.MTU} {
-		if said > 0 {
-			most = said // the administrator knows the way
-		}
+	most := s.mostMTU(p)
+	if most == 0 {
+		return p.mtu
 	}
-	if theirs := p.hello.MTU; theirs > 0 && p.mtu > leastMTU {
-		most = min(most, theirs)
-	}
-	return most
+	return min(most, p.mtu)
 }
 
 // putLink puts a link into the data plane as it is; the lock is held.

@@ -24,19 +24,17 @@ type Listen func(netip.AddrPort) (net.Listener, error)
 // Dial connects to a peer, from our address.
 type Dial func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error)
 
-func (o Options) withDefaults() Options {
-	if o.Listen == nil {
-		o.Listen = func(at netip.AddrPort) (net.Listener, error) { return net.Listen("tcp4", at.String()) }
+// Tunnel opens the tunnel's own port; nil in tests without one.
+type Tunnel func(netip.AddrPort) (net.PacketConn, error)
+
+// Sockets are those of the machine.
+func (o Options) Sockets() Options {
+	o.Listen = func(at netip.AddrPort) (net.Listener, error) { return net.Listen("tcp4", at.String()) }
+	o.Dial = func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
+		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+		return d.DialContext(ctx, "tcp4", to.String())
 	}
-	if o.Dial == nil {
-		o.Dial = func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
-			d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-			return d.DialContext(ctx, "tcp4", to.String())
-		}
-	}
-	if o.Random == nil {
-		o.Random = random
-	}
+	o.Tunnel = func(at netip.AddrPort) (net.PacketConn, error) { return link.ListenTunnel(context.Background(), at) }
 	return o
 }
 
@@ -115,13 +113,19 @@ func (s *Service) setLinks(l *link.Links) {
 }
 
 func (s *Service) newLinks(c settings.Edges) *link.Links {
+	var tunnel func() (net.PacketConn, error)
+	if s.Tunnel != nil {
+		tunnel = func() (net.PacketConn, error) {
+			return s.Tunnel(netip.AddrPortFrom(c.Listen.Addr(), settings.TunnelPort))
+		}
+	}
 	return link.New(link.Options{
 		Name: c.Name, Certificate: s.ours, Peers: s.linkPeers, Hello: far{s}.hello, Pacts: s.hasPacts,
 		Listen: func() (net.Listener, error) { return s.Listen(c.Listen) },
 		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 			return s.Dial(ctx, c.Listen.Addr(), to)
 		},
-		Handler: far{s}, Now: s.Now, Random: s.Random, Wait: c.Wait, Handshakes: c.Quotas.Handshakes, PerNetwork: perNetwork, Log: s.Log,
+		Tunnel: tunnel, Handler: far{s}, Now: s.Now, Random: random, Wait: c.Wait, Handshakes: c.Quotas.Handshakes, PerNetwork: perNetwork, Log: s.Log,
 	})
 }
 

@@ -27,7 +27,6 @@ type Service struct {
 	config    settings.Edges
 	certified tls.Certificate
 	out, in   []policy.Rule
-	kept      Store
 	links     *link.Links // nil: there are no edges
 	pacts     *pact.Store // nil as long as there never were
 	peers     map[model.Name]*peer
@@ -38,9 +37,9 @@ type Service struct {
 // New makes a service without edges.
 func New(o Options) *Service {
 	s := &Service{
-		Options: o.withDefaults(), renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
+		Options: o, renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
 	}
-	s.process = fmt.Sprintf("%016x", s.Random())
+	s.process = fmt.Sprintf("%016x", random())
 	return s
 }
 
@@ -58,20 +57,12 @@ type configured struct {
 	certified tls.Certificate
 }
 
-// Open is the start. file is the configuration's: keys lie beside it.
-func (s *Service) Open(kept Store, file string, c settings.Edges) (lifecycle.Change, error) {
-	s.mu.Lock()
-	s.kept = kept
-	s.mu.Unlock()
-	return s.Prepare(file, c)
-}
-
-// Prepare has what is in force follow a configuration.
-func (s *Service) Prepare(file string, c settings.Edges) (lifecycle.Change, error) {
+// Prepare has what is in force follow a configuration. file is the configuration's: keys lie beside it.
+func (s *Service) Prepare(kept Store, file string, c settings.Edges) (lifecycle.Change, error) {
 	next := configured{Edges: c, out: rulesOf(c.Out, c.Hold), in: rulesOf(c.In, c.Hold)}
 	if c.Given() {
 		var err error
-		if next.certified, err = s.certificate(file, c); err != nil {
+		if next.certified, err = certificate(kept, file, c); err != nil {
 			return lifecycle.Change{}, err
 		}
 	}
@@ -90,7 +81,7 @@ func (s *Service) commit(c configured) error {
 		return nil
 	}
 	options := pact.Options{
-		Proxy: c.Proxy, Most: c.Pacts, Rest: c.Rest, Idle: c.Idle, PerHost: c.Quotas.PerHost, PerEdge: c.Quotas.PerEdge, Random: s.Random, Secret: s.secret,
+		Proxy: c.Proxy, Most: c.Pacts, Rest: c.Rest, Idle: c.Idle, PerHost: c.Quotas.PerHost, PerEdge: c.Quotas.PerEdge, Random: random, Secret: s.secret,
 	}
 	if s.pacts == nil {
 		s.pacts = pact.New(options)

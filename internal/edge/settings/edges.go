@@ -9,13 +9,14 @@ import (
 	"github.com/realmgate/realmgate/internal/schema"
 )
 
-// What a file has at most, and the TCP port of links between edges.
+// What a file has at most, and the ports of edges.
 const (
-	MostPeers = 4096
-	MostRules = 256
-	MostPins  = 4
-	LinkPort  = 48001
-	mostZones = 64
+	MostPeers  = 4096
+	MostRules  = 256
+	MostPins   = 4
+	LinkPort   = 48001
+	TunnelPort = 6081 // UDP (RFC 8926)
+	mostZones  = 64
 )
 
 // listenPath is the key of the address of the edge.
@@ -51,6 +52,12 @@ type Quotas struct {
 
 // Given reports whether there are edges.
 func (e *Edges) Given() bool { return e.Name != "" }
+
+// Ports are those of our address at which peers meet us.
+func (e *Edges) Ports() []model.Port {
+	link := e.Listen.Port()
+	return []model.Port{{Protocol: model.TCP, Port: link, To: link}, {Protocol: model.UDP, Port: TunnelPort, To: TunnelPort}}
+}
 
 // Paths are where our certificate and its key are, seen from a configuration file's folder.
 func (e *Edges) Paths(configuration string) (chain, key string) {

@@ -38,6 +38,21 @@ func (d *Realm) Reverse(address netip.Addr) (model.Name, bool) {
 	return host.Name, true
 }
 
+// Reachable shows a realm to edges.
+type Reachable struct{ *Realm }
+
+// Reach is where a name leads, and what it opens from outside: nothing where it is closed.
+func (d Reachable) Reach(name model.Name) (host netip.Addr, open []model.Port, known bool) {
+	entry, known := d.Registry.Lookup(name)
+	if !known {
+		return netip.Addr{}, nil, false
+	}
+	if entry.Service != nil {
+		open = entry.Service.Ports
+	}
+	return entry.Host.Address, open, true
+}
+
 // Lent implements nameserver.Directory.
 func (d *Realm) Lent(zone model.Name) []model.Name { return d.Registry.Lent(zone) }
 

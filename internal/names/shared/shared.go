@@ -51,7 +51,7 @@ func (s Addresses) List() (list []netip.Addr) {
 	return list
 }
 
-// Kept are the ports that no mapping gets, as services may have them, those of hosts that come and go too, or the web.
+// Kept are the ports that no mapping gets, as services may have them, those of hosts that come and go too, the web, or other edges.
 func (s Addresses) Kept() (list []datapath.Service) {
 	for _, a := range s.List() {
 		for _, service := range s.Registry.Lendable() {
@@ -62,6 +62,9 @@ func (s Addresses) Kept() (list []datapath.Service) {
 				list = append(list, portsOf(a, service.Ports)...)
 			}
 		}
+	}
+	if e := s.Config.Edges; e.Given() {
+		list = append(list, portsOf(e.Listen.Addr(), e.Ports())...)
 	}
 	return append(list, s.WebPorts()...)
 }
