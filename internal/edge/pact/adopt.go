@@ -87,8 +87,12 @@ func (s *Store) Reconfigure(now model.Instant, o Options) (ended []Pact) {
 	}
 	s.places.prolong(o.Rest)
 	for _, e := range s.entries {
-		if e != nil && e.State == Live {
+		switch {
+		case e == nil:
+		case e.State == Live:
 			s.timers.hasten(e, e.dueAt(s.options.Idle))
+		case e.prior != nil:
+			e.prior.prolong(o.Rest)
 		}
 	}
 	return ended

@@ -140,10 +140,12 @@ func (p *places) adopt(now model.Instant, ended Pact, inUse bool) error {
 // prolong lets what rests do so for as long as is said now, where that is longer.
 func (p *places) prolong(span time.Duration) {
 	for _, r := range p.resting {
-		r.pact.Rests = max(r.pact.Rests, r.pact.Used.Add(span))
+		r.prolong(span)
 	}
 	heap.Init(&p.queue)
 }
+
+func (r *rest) prolong(span time.Duration) { r.pact.Rests = max(r.pact.Rests, r.pact.Used.Add(span)) }
 
 // keptFor finds an address of the range that rests for a key: where other is known, one that stood for that machine,
 // else the latest.

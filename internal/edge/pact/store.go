@@ -84,12 +84,12 @@ func (s *Store) ByProxy(host, proxy netip.Addr) (Pact, bool) {
 	return Pact{}, false
 }
 
-// All lists the pacts, the opening and live ones by their numbers first, then what rests, in no order. The Store must not
-// be changed meanwhile.
+// All lists the pacts, the opening and live ones by their numbers first, then what rests, in no order. An address that an
+// opening pact has may rest as well: until that is settled. The Store must not be changed meanwhile.
 func (s *Store) All() iter.Seq[Pact] {
 	return func(yield func(Pact) bool) {
 		for _, e := range s.entries {
-			if e != nil && !yield(e.Pact) {
+			if e != nil && (!yield(e.Pact) || e.prior != nil && !yield(e.prior.pact)) {
 				return
 			}
 		}
