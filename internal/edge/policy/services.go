@@ -39,11 +39,8 @@ func (s Services) Has(protocol model.Protocol, port uint16) bool {
 
 // Both are the services that are in s and in o.
 func (s Services) Both(o Services) Services {
-	switch {
-	case s.All:
+	if s.All {
 		return o
-	case o.All:
-		return s
 	}
 	var list []model.Port
 	for _, p := range s.List {
