@@ -39,7 +39,7 @@ var vectors = []vector{
 		octets("4500 002c 1234 4000 4006 0000 0001 0002 8003 0004" + "c000 0050 0000 0001 0000 0000 6002 ffff 0000 0000 0204 05b4"), "4500005c0000400040113874c6120001cb007109 c00017c100480000 0340080001020300 ff528502 a087184611c2f64a",
 	},
 	{
-		"a datagram with ECT(0), which goes to the outer header", Header{Local: here, Remote: there, SourcePort: 65535, VNI: 1, Epoch: 127, TOS: 2, Key: counting},
+		"a datagram whose sender knows ECN, which goes to the outer header", Header{Local: here, Remote: there, SourcePort: 65535, VNI: 1, Epoch: 127, TOS: 2, Key: counting},
 		octets("4502 001e 0000 0000 4011 0000 ffff 0001 0001 ffff" + "1234 0035 000a abcd 6869"), "4502004e0000400040113880c6120001cb007109 ffff17c1003a0000 0340080000000100 ff52ff02 1d479c589dc37eb0",
 	},
 	{

@@ -148,18 +148,44 @@ type Pair struct {
 	Yours Tag `json:"yours"`
 }
 
-// The words of "type".
-func (Hello) Type() string   { return "hello" }
-func (Epoch) Type() string   { return "epoch" }   // see Epoch
-func (Open) Type() string    { return "open" }    // see Open
-func (Accept) Type() string  { return "accept" }  // see Accept
-func (More) Type() string    { return "more" }    // see More
-func (Refuse) Type() string  { return "refuse" }  // see Refuse
-func (Close) Type() string   { return "close" }   // see Close
-func (Renew) Type() string   { return "renew" }   // see Renew
-func (Renewed) Type() string { return "renewed" } // see Renewed
-func (Resume) Type() string  { return "resume" }  // see Resume
-func (Resumed) Type() string { return "resumed" } // see Resumed
-func (Ping) Type() string    { return "ping" }    // see Ping
-func (Probed) Type() string  { return "probed" }  // see Probed
-func (Leave) Type() string   { return "leave" }   // see Leave
+// Type returns "hello".
+func (Hello) Type() string { return "hello" }
+
+// Type returns "epoch".
+func (Epoch) Type() string { return "epoch" }
+
+// Type returns "open".
+func (Open) Type() string { return "open" }
+
+// Type returns "accept".
+func (Accept) Type() string { return "accept" }
+
+// Type returns "more".
+func (More) Type() string { return "more" }
+
+// Type returns "refuse".
+func (Refuse) Type() string { return "refuse" }
+
+// Type returns "close".
+func (Close) Type() string { return "close" }
+
+// Type returns "renew".
+func (Renew) Type() string { return "renew" }
+
+// Type returns "renewed".
+func (Renewed) Type() string { return "renewed" }
+
+// Type returns "resume".
+func (Resume) Type() string { return "resume" }
+
+// Type returns "resumed".
+func (Resumed) Type() string { return "resumed" }
+
+// Type returns "ping".
+func (Ping) Type() string { return "ping" }
+
+// Type returns "probed".
+func (Probed) Type() string { return "probed" }
+
+// Type returns "leave".
+func (Leave) Type() string { return "leave" }
