@@ -205,3 +205,23 @@ func TestWordsAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// Defect 5 of the predecessor, the half that is policy's: what one peer's names are denied takes nothing away from what
+// another's are.
+func TestPeersAreFilteredEach(t *testing.T) {
+	t.Parallel()
+	rules := []Rule{
+		{From: []Pattern{"*.a.example."}, To: []Pattern{Pattern(hostb)}, Deny: true},
+		{From: []Pattern{"*.c.example."}, To: []Pattern{Pattern(hostb)}, Deny: true},
+		{From: []Pattern{"*"}, To: []Pattern{"*"}, Require: Widest, Offer: Widest},
+	}
+	for from, want := range map[model.Name]Decision{
+		"x.a.example.": {Refused: "policy"}, "x.c.example.": {Refused: "policy", Rule: 1}, "x.d.example.": {Rule: 2, Terms: Widest},
+	} {
+		for range 2 { // and a second question finds the same
+			if d := Admit(rules, Question{From: from, To: hostb}, Widest, Widest, Services{All: true}); d.Refused != want.Refused || d.Rule != want.Rule {
+				t.Errorf("%s: got %+v, want %+v", from, d, want)
+			}
+		}
+	}
+}

@@ -40,10 +40,10 @@ func checkNarrow(a, b, c Terms) error {
 	ab, err := Narrow(a, b)
 	ba, other := Narrow(b, a)
 	if !same(ab, ba) || !errors.Is(err, other) {
-		return fmt.Errorf("not commutative: %+v, %v and %+v, %v", ab, err, ba, other)
+		return fmt.Errorf("not commutative: %+v, %w and %+v, %w", ab, err, ba, other)
 	}
 	if aa, err := Narrow(a, a); err == nil && !same(aa, a) || err != nil && !a.Services.None() {
-		return fmt.Errorf("not idempotent: %+v, %v", aa, err)
+		return fmt.Errorf("not idempotent: %+v, %w", aa, err)
 	}
 	if wide, err := Narrow(a, Widest); err == nil && !same(wide, a) {
 		return fmt.Errorf("the widest change it: %+v", wide)
@@ -61,12 +61,12 @@ func checkNarrow(a, b, c Terms) error {
 		return fmt.Errorf("wider than a side: %+v", ab)
 	}
 	if again, err := Narrow(ab, b); err != nil || !same(again, ab) {
-		return fmt.Errorf("a second round changes it: %+v, %v, was %+v", again, err, ab)
+		return fmt.Errorf("a second round changes it: %+v, %w, was %+v", again, err, ab)
 	}
 	abc, err := Narrow(ab, c)
 	if bc, other := Narrow(b, c); other == nil {
 		if right, other := Narrow(a, bc); (err == nil) != (other == nil) || !same(abc, right) {
-			return fmt.Errorf("not associative: %+v, %v and %+v, %v", abc, err, right, other)
+			return fmt.Errorf("not associative: %+v, %w and %+v, %w", abc, err, right, other)
 		}
 	} else if err == nil {
 		return fmt.Errorf("three agree, and two of them do not: %w", other)
