@@ -189,3 +189,29 @@ func TestUnknownWords(t *testing.T) {
 		t.Errorf("%d reasons are known", len(Refusals))
 	}
 }
+
+// Whatever is kept is said, each message fits a frame, and all but the last say that more follows.
+func TestResumesFitTheirFrames(t *testing.T) {
+	t.Parallel()
+	long := model.Name(strings.Repeat(strings.Repeat("x", 62)+".", 4))
+	for _, c := range []struct {
+		kept  []Kept
+		least int
+	}{
+		{nil, 1}, {slices.Repeat([]Kept{{Pair{1, 2}, "a.", "b."}}, 512), 1}, {slices.Repeat([]Kept{{Pair{1, 2}, "a.", "b."}}, 513), 2},
+		{slices.Repeat([]Kept{{Pair{1, 2}, long, long}}, 513), 5}, {slices.Repeat([]Kept{{Pair{1, 2}, long, "b."}}, 65535), 128},
+	} {
+		list, said := Resumes(c.kept), 0
+		for i, m := range list {
+			if _, err := Append(nil, m); err != nil {
+				t.Errorf("%d pacts: message %d: %v", len(c.kept), i, err)
+			}
+			if said += len(m.Pacts); m.More != (i < len(list)-1) || len(m.Pacts) == 0 && len(c.kept) > 0 {
+				t.Errorf("%d pacts: message %d of %d has %d, more: %v", len(c.kept), i, len(list), len(m.Pacts), m.More)
+			}
+		}
+		if said != len(c.kept) || len(list) < c.least || len(list) > c.least+2+len(c.kept)/64 {
+			t.Errorf("%d pacts: %d are said in %d messages", len(c.kept), said, len(list))
+		}
+	}
+}
