@@ -190,3 +190,24 @@ func TestBothZerosOfOnesComplementAreValid(t *testing.T) {
 		}
 	}
 }
+
+func TestTunnelledPackets(t *testing.T) {
+	inner := NewTCP(At("0.1.0.2:40000"), At("128.3.0.4:80"), SYN, "x")
+	geneve := append([]byte{3, 0x40, 8, 0, 1, 2, 3, 0, 0xff, 0x52, 0x85, 2, 1, 2, 3, 4, 5, 6, 7, 8}, inner.Network()...)
+	outer := NewUDP(At("198.18.0.1:49152"), At("203.0.113.9:6081"), string(geneve))
+	got, vni, found := outer.Tunnelled()
+	if !found || vni != 0x010203 || got.String() != inner.String() {
+		t.Errorf("got %v of %#x, %v, want %v", got, vni, found, inner)
+	}
+	if text := outer.String(); !strings.HasSuffix(text, "61 octets, geneve 0x010203: "+inner.String()) {
+		t.Errorf("got %q", text)
+	}
+	for name, other := range map[string]Packet{
+		"another port": NewUDP(At("198.18.0.1:49152"), At("203.0.113.9:53"), string(geneve)), "less than a header": NewUDP(At("198.18.0.1:49152"), At("203.0.113.9:6081"), string(geneve[:7])),
+		"options without end": NewUDP(At("198.18.0.1:49152"), At("203.0.113.9:6081"), string(geneve[:19])), "nothing inside": NewUDP(At("198.18.0.1:49152"), At("203.0.113.9:6081"), string(geneve[:20])),
+	} {
+		if got, _, found := other.Tunnelled(); found {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
