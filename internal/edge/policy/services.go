@@ -28,6 +28,30 @@ func ServicesOf(ports []model.Port) Services {
 	return Services{List: slices.Compact(list)}
 }
 
+// ParseServices reads what Texts wrote; false where a text is none of a service, or a range. No text at all is all.
+func ParseServices(texts []string) (Services, bool) {
+	ports := make([]model.Port, 0, len(texts))
+	for _, text := range texts {
+		port, err := model.ParsePort(text)
+		if err != nil || port.To != port.Port {
+			return Services{}, false
+		}
+		ports = append(ports, port)
+	}
+	if len(texts) == 0 {
+		return Services{All: true}, true
+	}
+	return ServicesOf(ports), true
+}
+
+// Texts writes each service by itself, as messages have them, and all as none: model.PortTexts would write ranges.
+func (s Services) Texts() (texts []string) {
+	for _, p := range s.List {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
 // None reports whether nothing is open.
 func (s Services) None() bool { return !s.All && len(s.List) == 0 }
 
