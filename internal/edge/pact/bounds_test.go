@@ -219,3 +219,32 @@ func TestUsableAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A host that asks for what peers have asked for before comes to its bound, too.
+func TestHostsBoundHoldsForWhatRests(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.PerHost = 5
+	s := New(o)
+	for n := range 20 {
+		p, err := s.Accept(second, key(1, name(n)), "edge.b.example.", 7, Agreed{Other: 1, Terms: policy.Widest, In: true, Until: 3600 * second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.End(second, p.Number)
+	}
+	made := 0
+	for n := range 20 {
+		before := s.Usage()
+		_, _, err := s.Open(2*second, key(1, name(n)), "edge.b.example.")
+		switch {
+		case err == nil:
+			made++
+		case !errors.Is(err, ErrHostQuota) || s.Usage() != before:
+			t.Errorf("got %v, %+v, was %+v", err, s.Usage(), before)
+		}
+	}
+	if made != 5 {
+		t.Errorf("%d pacts of a host, want 5", made)
+	}
+}

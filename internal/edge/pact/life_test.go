@@ -1,7 +1,9 @@
 package pact
 
 import (
+	"errors"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -80,5 +82,44 @@ func TestLifeOfAPact(t *testing.T) {
 	}
 	if _, found := s.ByKey(k); found {
 		t.Error("an ended pact was found")
+	}
+}
+
+// Opens that cross, a peer that lost what it had, and names that are another peer's now.
+func TestAcceptOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := New(options())
+	k := key(1, "hostb.b.example.")
+	in := Agreed{Other: 5, Terms: policy.Widest, In: true, Ways: []Way{{model.TCP, 80, 8080}}, Until: 3600 * second}
+	opening, _, _ := s.Open(second, k, "edge.b.example.")
+	if _, err := s.Accept(second, k, "edge.c.example.", 77, in); !errors.Is(err, ErrMoved) {
+		t.Errorf("an opening one, asked for by another peer: got %v", err)
+	}
+	crossed, err := s.Accept(second, k, "edge.b.example.", 77, in)
+	if err != nil || crossed.Own != opening.Own || crossed.State != Live || crossed.Out || !crossed.In {
+		t.Errorf("crossing opens: got %+v, %v", crossed, err)
+	}
+	both, err := s.Widen(second, crossed.Number, agreed(5, 3600*second))
+	if err != nil || !both.Out || !both.In || len(both.Ways) != 1 || both.Rule != [2]int{0, 0} {
+		t.Errorf("and our own, answered: got %+v, %v", both, err)
+	}
+	anew, err := s.Accept(second, k, "edge.b.example.", 78, Agreed{Other: 5, Terms: policy.Widest, In: true, Ping: true, Until: 3600 * second})
+	if err != nil || anew.Own != both.Own || anew.Proxy != both.Proxy || anew.Peer != 78 || anew.Out || !anew.Ping || len(anew.Ways) > 0 {
+		t.Errorf("a peer that begins anew: got %+v, %v", anew, err)
+	}
+	for name, c := range map[string]struct {
+		peer  string
+		other uint64
+	}{"another peer": {"edge.c.example.", 5}, "another machine": {"edge.b.example.", 6}} {
+		in.Other = c.other
+		if _, err := s.Accept(second, k, c.peer, 78, in); !errors.Is(err, ErrMoved) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if now, _ := s.ByKey(k); !reflect.DeepEqual(now, anew) {
+		t.Errorf("what was refused has changed it: %+v", now)
+	}
+	if !Wins("edge.a.example.", "edge.b.example.") || Wins("edge.b.example.", "edge.a.example.") {
+		t.Error("of crossing opens, that of the smaller name stays")
 	}
 }

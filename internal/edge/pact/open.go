@@ -25,10 +25,10 @@ func (s *Store) Open(now model.Instant, k Key, peer string) (p Pact, fresh bool,
 func (s *Store) Accept(now model.Instant, k Key, peer string, peerTag uint32, a Agreed) (Pact, error) {
 	e := s.byKey[k]
 	switch {
+	case e != nil && (e.Peers != peer || e.State == Live && e.Other != a.Other):
+		return Pact{}, ErrMoved
 	case e != nil && e.State == Opening:
 		return s.Settle(now, e.Number, peerTag, a)
-	case e != nil && (e.Peers != peer || e.Other != a.Other):
-		return Pact{}, ErrMoved
 	case e != nil:
 		if e.Peer != peerTag { // the peer lost it and begins anew: only what it asks for now stands
 			e.Peer, e.Out, e.In, e.Ping, e.Whole, e.Ways, e.Rule = peerTag, false, false, false, false, nil, [2]int{-1, -1}
@@ -49,27 +49,37 @@ func (s *Store) Accept(now model.Instant, k Key, peer string, peerTag uint32, a 
 // reserve makes an opening pact.
 func (s *Store) reserve(now model.Instant, k Key, peer string, asked bool) (*entry, error) {
 	s.places.advance(now)
-	prior := s.places.keptFor(k, 0, false)
-	if prior == nil { // else it counts already
-		if err := s.quotas.refuse(k.Host, peer, asked); err != nil {
-			return nil, err
-		}
-	}
 	e := &entry{Pact: Pact{Key: k, Peers: peer, Opened: now, Used: now, Rule: [2]int{-1, -1}}, asked: asked, place: -1}
-	var free bool
-	if e.Own, free = s.numbers.take(); !free {
-		return nil, ErrExhausted
+	if e.prior = s.places.keptFor(k, 0, false); e.prior != nil {
+		s.places.wake(e.prior) // it counts no longer
 	}
-	e.Number = uint16(e.Own)
-	if prior != nil {
-		s.places.wake(prior)
-		e.prior, e.Proxy = prior, prior.pact.Proxy
-	} else if e.Proxy, free = s.places.take(&s.options.Secret, k); !free {
-		s.numbers.free.push(int(e.Number))
-		return nil, ErrExhausted
+	if err := s.fill(e); err != nil {
+		if e.prior != nil {
+			s.places.lay(now, e.prior)
+		}
+		return nil, err
 	}
 	s.enter(e)
 	return e, nil
+}
+
+// fill finds number, tag and proxy address of an opening pact.
+func (s *Store) fill(e *entry) (err error) {
+	if err = s.quotas.refuse(e.Host, e.Peers, e.asked); err != nil {
+		return err
+	}
+	var free bool
+	if e.Own, free = s.numbers.take(); !free {
+		return ErrExhausted
+	}
+	e.Number = uint16(e.Own)
+	if e.prior != nil {
+		e.Proxy = e.prior.pact.Proxy
+	} else if e.Proxy, free = s.places.take(&s.options.Secret, e.Key); !free {
+		s.numbers.free.push(int(e.Number))
+		return ErrExhausted
+	}
+	return nil
 }
 
 // Settle makes an opening pact live, on what was agreed. Its proxy address may be another afterwards: one that rests for
