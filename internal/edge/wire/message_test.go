@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/netip"
@@ -212,6 +213,75 @@ func TestResumesFitTheirFrames(t *testing.T) {
 		}
 		if said != len(c.kept) || len(list) < c.least || len(list) > c.least+2+len(c.kept)/64 {
 			t.Errorf("%d pacts: %d are said in %d messages", len(c.kept), said, len(list))
+		}
+	}
+}
+
+// Each bound of a message, kept and broken by one; what may be written is what may be read.
+func TestBoundsOfMessages(t *testing.T) {
+	t.Parallel()
+	hello := func(change func(*Hello)) Message {
+		m := messages[0].(Hello)
+		change(&m)
+		return m
+	}
+	open := func(change func(*Open)) Message {
+		m := messages[2].(Open)
+		change(&m)
+		return m
+	}
+	zones := func(n int) []model.Name { return slices.Repeat([]model.Name{"a.example."}, n) }
+	pairs := func(n int) []Pair { return slices.Repeat([]Pair{{1, 2}}, n) }
+	locator := messages[0].(Hello).Locators[0]
+	long := model.Name(strings.Repeat(strings.Repeat("x", 63)+".", 3) + strings.Repeat("x", 61) + ".")
+	for name, c := range map[string]struct{ keeps, breaks Message }{
+		"least version":  {hello(func(m *Hello) { m.Versions = [2]int{1, 1} }), hello(func(m *Hello) { m.Versions = [2]int{0, 1} })},
+		"most version":   {hello(func(m *Hello) { m.Versions = [2]int{2, 3} }), hello(func(m *Hello) { m.Versions = [2]int{2, 1} })},
+		"zones":          {hello(func(m *Hello) { m.Zones = zones(MostZones) }), hello(func(m *Hello) { m.Zones = zones(MostZones + 1) })},
+		"a zone":         {hello(func(m *Hello) { m.Zones = nil }), hello(func(m *Hello) { m.Zones = []model.Name{""} })},
+		"locators":       {hello(func(m *Hello) { m.Locators = slices.Repeat(m.Locators, MostLocators) }), hello(func(m *Hello) { m.Locators = slices.Repeat(m.Locators, MostLocators+1) })},
+		"a locator":      {hello(func(m *Hello) { m.Locators = []Locator{{Address: locator.Address}} }), hello(func(m *Hello) { m.Locators = []Locator{{Address: locator.Address, Weight: -1}} })},
+		"least vni":      {hello(func(m *Hello) { m.VNI = 1 }), hello(func(m *Hello) { m.VNI = 0 })},
+		"most vni":       {hello(func(m *Hello) { m.VNI = MostVNI }), hello(func(m *Hello) { m.VNI = MostVNI + 1 })},
+		"epoch":          {Epoch{MostEpoch}, Epoch{MostEpoch + 1}},
+		"first epoch":    {hello(func(m *Hello) { m.Epoch = 0 }), hello(func(m *Hello) { m.Epoch = 128 })},
+		"least mtu":      {hello(func(m *Hello) { m.MTU = LeastMTU }), hello(func(m *Hello) { m.MTU = LeastMTU - 1 })},
+		"most mtu":       {hello(func(m *Hello) { m.MTU = MostMTU }), hello(func(m *Hello) { m.MTU = MostMTU + 1 })},
+		"process":        {hello(func(m *Hello) { m.Process = "ffffffffffffffff" }), hello(func(m *Hello) { m.Process = "FFFFFFFFFFFFFFFF" })},
+		"limits":         {hello(func(m *Hello) { m.Limits = Limits{} }), hello(func(m *Hello) { m.Limits.Opens = -1 })},
+		"a word":         {hello(func(m *Hello) { m.Confidential = strings.Repeat("x", MostWord) }), hello(func(m *Hello) { m.Confidential = strings.Repeat("x", MostWord+1) })},
+		"a name":         {open(func(m *Open) { m.From = long }), open(func(m *Open) { m.From = "x" + long })},
+		"the pact":       {open(func(m *Open) { m.Pact = nil }), open(func(m *Open) { m.Pact = &Pair{1, 0} })},
+		"hold":           {open(func(m *Open) { m.Hold = MostHold }), open(func(m *Open) { m.Hold = MostHold + 1 })},
+		"hold of terms":  {More{1, Terms{Hold: MostHold}}, More{1, Terms{Hold: MostHold + 1}}},
+		"services":       {More{1, Terms{Services: slices.Repeat([]string{"icmp"}, MostServices)}}, More{1, Terms{Services: slices.Repeat([]string{"icmp"}, MostServices+1)}}},
+		"a service":      {Accept{1, 1, 1, Terms{Services: []string{"sctp/36412"}}}, Accept{1, 1, 1, Terms{Services: []string{""}}}},
+		"tag":            {Accept{ID: 1, Tag: 1}, Accept{ID: 1}},
+		"reason":         {Refuse{Reason: "x"}, Refuse{}},
+		"text":           {Refuse{Reason: "x", Text: strings.Repeat("x", MostText)}, Refuse{Reason: "x", Text: strings.Repeat("x", MostText+1)}},
+		"pacts to close": {Close{Pacts: pairs(MostPairs)}, Close{Pacts: pairs(MostPairs + 1)}},
+		"why closed":     {Close{Reason: "idle"}, Close{Reason: "idle\n"}},
+		"least lease":    {Renew{Hold: 1}, Renew{}},
+		"both lists":     {Renewed{pairs(256), pairs(256)}, Renewed{pairs(256), pairs(257)}},
+		"kept":           {Resume{Pacts: []Kept{{Pair{1, 2}, "a.", "b."}}}, Resume{Pacts: []Kept{{Pair{1, 2}, "a.", "B."}}}},
+		"gone":           {Resumed{pairs(MostPairs)}, Resumed{pairs(MostPairs + 1)}},
+		"size":           {Probed{1, MostMTU}, Probed{1, MostMTU + 1}},
+		"leave":          {Leave{}, Leave{"\x1b[2J"}},
+	} {
+		frame, err := Append(nil, c.keeps)
+		if err == nil {
+			_, err = Decode(frame[4:])
+		}
+		if err != nil {
+			t.Errorf("%s, kept: %v", name, err)
+		}
+		body, err := json.Marshal(c.breaks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, read := Decode([]byte(`{"type":"` + c.breaks.Type() + `",` + string(body[1:])))
+		if _, written := Append(nil, c.breaks); !errors.Is(written, ErrMalformed) || !errors.Is(read, ErrMalformed) {
+			t.Errorf("%s, broken: written %v, read %v", name, written, read)
 		}
 	}
 }
