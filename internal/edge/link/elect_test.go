@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,7 +27,7 @@ func both(t testing.TB) (a, b *edge, n *network) {
 }
 
 // Both dial at the same time, a hundred times, with asks under way from both sides: one connection stays, the same for both, each
-// ask is answered, and none is heard twice (the predecessor's defect 6).
+// ask is answered, and none is heard twice (the predecessor's defect 6); nor is another message lost.
 func TestBothDial(t *testing.T) {
 	t.Parallel()
 	crossed := 0
@@ -53,6 +54,9 @@ func TestBothDial(t *testing.T) {
 						if accept, is := got.(wire.Accept); err != nil || !is || accept.Tag != wire.Tag(i+1) {
 							t.Errorf("round %d: ask %d of %s: %+v, %v", round, i, from.name, got, err)
 						}
+						if err := from.Send(to.name, wire.Leave{Reason: strconv.Itoa(i)}); err != nil {
+							t.Errorf("round %d: %s cannot send with the link there: %v", round, from.name, err)
+						}
 					})
 				}
 			}
@@ -66,16 +70,23 @@ func TestBothDial(t *testing.T) {
 					t.Errorf("round %d: %s: link %v, spare %v, %d asks, %d under way", round, e.name, p.link, p.spare, len(p.asks), p.underway)
 				}
 				p.mu.Unlock()
-				seen := map[wire.Tag]int{}
+				seen := map[string]int{}
 				e.mu.Lock()
 				messages := e.messages
 				e.mu.Unlock()
 				for _, m := range messages {
-					seen[m.(wire.Open).Tag]++
+					switch m := m.(type) {
+					case wire.Open:
+						seen["ask "+strconv.Itoa(int(m.Tag))]++
+					case wire.Leave:
+						seen["message "+m.Reason]++
+					}
 				}
 				for i := 1; i <= asks; i++ {
-					if seen[wire.Tag(i)] != 1 {
-						t.Errorf("round %d: %s has heard ask %d %d times", round, e.name, i, seen[wire.Tag(i)])
+					for _, what := range []string{"ask ", "message "} {
+						if what += strconv.Itoa(i); seen[what] != 1 {
+							t.Errorf("round %d: %s has heard %s %d times", round, e.name, what, seen[what])
+						}
 					}
 				}
 				for _, what := range e.calls() {
@@ -122,13 +133,15 @@ func TestAskSurvivesALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, n := both(t)
 		b.peers[0].Address = netip.AddrPort{}
-		heard := make(chan wire.Open, 1)
+		heard := make(chan wire.Open, 10)
 		b.answer = func(_ *edge, _ model.Name, m wire.Message) { heard <- m.(wire.Open) }
 		stopA, stopB := a.start(t), b.start(t)
 		a.await(t, "up", func() bool { return a.keys != nil })
 		got := make(chan wire.Message, 1)
 		go func() {
-			m, err := a.Ask(t.Context(), b.name, open(7))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			m, err := a.Ask(ctx, b.name, open(7))
 			if err != nil {
 				t.Error(err)
 			}
@@ -140,7 +153,8 @@ func TestAskSurvivesALink(t *testing.T) {
 		if err := b.Send(a.name, wire.Accept{ID: o.ID, Tag: 8}); err == nil { // no link: it is kept for when it is asked again
 			t.Error("sent without a link")
 		}
-		if m := <-got; m.(wire.Accept).Tag != 8 {
+		m := <-got
+		if accept, is := m.(wire.Accept); !is || accept.Tag != 8 {
 			t.Errorf("answer %+v", m)
 		}
 		if len(b.messages) != 1 {

@@ -160,6 +160,7 @@ type network struct {
 	listeners map[netip.AddrPort]chan net.Conn
 	delay     func() time.Duration // before each dial; nil: none
 	cut       bool
+	way       time.Duration // of what is written, one way
 	conns     []*end
 	dials     []time.Time
 }
@@ -188,6 +189,9 @@ func (n *network) dial(ctx context.Context, from, to netip.AddrPort) (net.Conn, 
 		return nil, errRefused
 	}
 	a, b := net.Pipe()
+	if n.way > 0 {
+		a, b = newFar(a, n.way), newFar(b, n.way)
+	}
 	gone := new(atomic.Bool)
 	near, far := &end{a, from, to, gone, make(chan struct{})}, &end{b, to, from, gone, make(chan struct{})}
 	select {
