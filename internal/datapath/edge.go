@@ -55,6 +55,9 @@ func (d *edgeTable) SetEdges(e Edges) error {
 	if err := d.objects.ControlTable.Put(uint32(0), &control); err != nil {
 		return fmt.Errorf("say where edges are met: %w", err)
 	}
+	if size > 0 && len(d.ports) > 0 {
+		d.followEdgeCarrier()
+	}
 	return d.grace()
 }
 

@@ -31,6 +31,7 @@ type entries struct {
 	poolSides
 	hostSides
 	edgeSides
+	segmentSides // TCX alone
 }
 
 // singleSides are all that a machine has that has nobody behind it.
@@ -197,7 +198,7 @@ func (d *programSet) loadTCX(options ebpf.CollectionOptions) error {
 	if err := d.assign(&programs, spec, options, string(TCX)); err != nil {
 		return errors.Join(err, maps.Programs.Close(), maps.Chains.Close(), d.objects.Close())
 	}
-	d.carrierProgram = programs.Carrier
+	d.carrier = carrier{carrierKind: ofFragments, program: programs.Carrier}
 	d.forms[TCX] = &form{read: tcxSpec, programs: maps.Programs, chains: maps.Chains}
 	return nil
 }
@@ -308,6 +309,11 @@ func (d *programSet) loadNeeded(mode Mode, e *entries) error {
 	if d.edges.Load() && e.EdgeOut == nil {
 		if err := d.loadInto(&e.edgeSides, mode); err != nil {
 			return err
+		}
+		if mode == TCX {
+			if err := d.loadInto(&e.segmentSides, mode); err != nil {
+				return err
+			}
 		}
 		programs[bpfProgramPROGRAM_EDGE_OUT], programs[bpfProgramPROGRAM_EDGE_IN] = e.EdgeOut, e.EdgeIn
 	}

@@ -51,8 +51,6 @@ type core struct {
 	reasons   []string
 	graceful  *ebpf.Map // see grace
 
-	carrierProgram *ebpf.Program
-
 	serves   atomic.Bool // there are web addresses, or have been
 	lends    atomic.Bool // the same of the pool's
 	edges    atomic.Bool // and of edges
@@ -62,16 +60,17 @@ type core struct {
 	mutex sync.Mutex // guards what follows
 	ports []*port
 
-	old     bool         // the kernel has no tcx, but filters of clsact
-	clsact  map[int]bool // interfaces whose clsact is of our making
-	egress  egress
-	carrier carrier
-	sender  sender
-	known   map[netip.Addr]addressEntry // addresses that are answered for by what was written
-	pool    []netip.Addr                // of these, as SetAddresses said
-	dnat    []netip.Addr
-	own     []netip.Addr
-	web     []netip.Addr // as SetWebAddresses said
+	old         bool         // the kernel has no tcx, but filters of clsact
+	clsact      map[int]bool // interfaces whose clsact is of our making
+	egress      egress
+	carrier     carrier // of fragments
+	edgeCarrier carrier // of packets to other edges
+	sender      sender
+	known       map[netip.Addr]addressEntry // addresses that are answered for by what was written
+	pool        []netip.Addr                // of these, as SetAddresses said
+	dnat        []netip.Addr
+	own         []netip.Addr
+	web         []netip.Addr // as SetWebAddresses said
 
 	promises map[netip.Addr]WebPromise // of these
 }
@@ -226,12 +225,12 @@ func (d *Datapath) Close(keep bool) error {
 	defer d.mutex.Unlock()
 	var errs []error
 	if !keep || d.directory == "" {
-		errs = append(errs, d.restoreHost(), d.detach(), d.closeEgress(false), d.closeCarrier(false))
+		errs = append(errs, d.restoreHost(), d.detach(), d.closeEgress(false), d.closeCarriers(false))
 		if d.directory != "" {
 			errs = append(errs, unpin(d.directory))
 		}
 	} else {
-		errs = append(errs, d.closeEgress(true), d.closeCarrier(true))
+		errs = append(errs, d.closeEgress(true), d.closeCarriers(true))
 	}
 	for _, p := range d.ports {
 		if p.hold != nil {

@@ -126,6 +126,7 @@ type (
 		*core
 		*programSet
 		*policyTable
+		*carrierSet
 	}
 
 	// lookup tells what a packet would meet.
@@ -174,6 +175,6 @@ func parts(c *core) *Datapath {
 		replayer:      replay,
 		attachment:    attachment,
 		lookup:        lookup,
-		edgeTable:     &edgeTable{c, program, policy},
+		edgeTable:     &edgeTable{c, program, policy, carrier},
 	}
 }

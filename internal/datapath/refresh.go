@@ -30,7 +30,8 @@ func (d *attachment) refresh() error {
 		errs = append(errs, d.writePort(p))
 	}
 	if len(d.ports) > 0 && !d.options.Single {
-		d.followCarrier()
+		d.followCarrier(&d.carrier)
+		d.followEdgeCarrier()
 	}
 	return errors.Join(append(errs, forgetGone(d.objects.InterfaceTable), d.refreshOwn(), d.followOwnPorts(), d.followRules())...)
 }

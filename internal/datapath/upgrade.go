@@ -48,7 +48,7 @@ func Prepare(instance string) (err error) {
 	for mode, f := range d.forms {
 		e := &entries{}
 		f.entries = e
-		for _, group := range []any{&e.sides, &e.bareSides, &e.singleSides, &e.webSides, &e.poolSides, &e.hostSides, &e.edgeSides} {
+		for _, group := range []any{&e.sides, &e.bareSides, &e.singleSides, &e.webSides, &e.poolSides, &e.hostSides, &e.edgeSides, &e.segmentSides} {
 			if !d.works(group, mode) {
 				continue
 			}

@@ -1,8 +1,10 @@
 package datapath
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -108,4 +110,108 @@ func TestProxyOfAnother(t *testing.T) {
 	g.sends(g.put(p), tagged(p, a))
 	g.dropped(g.put(udp(endpoint(hostB, inA.Port()), endpoint(proxyA, 80))), "drop_proxy_foreign")
 	same(g, "sessions", len(g.sessions()), 1)
+}
+
+// edged has a gateway that there is the same link and pacts as newEdge.
+func (g *gateway) edged() (a, b datapath.Pact) {
+	g.t.Helper()
+	a, b = pactOf(1, hostA, proxyA), pactOf(2, hostB, proxyB)
+	g.in(func() error {
+		check(g.t, g.data.SetEdges(datapath.Edges{Proxy: proxies, Address: publicAddress, Port: tunnel.GENEVEPort}))
+		check(g.t, g.data.PutEdgeLink(edgeLink))
+		check(g.t, g.data.PutEdgeKey(edgeLink.Number, true, epochOut, keyOut))
+		check(g.t, g.data.PutEdgeKey(edgeLink.Number, false, epochIn, keyIn))
+		check(g.t, g.data.PutPact(a))
+		return g.data.PutPact(b)
+	})
+	return a, b
+}
+
+// What is not yet single packets with whole checksums becomes that, each with a header and an authenticator of its own.
+func TestEdgeOutOfSocketBuffers(t *testing.T) {
+	t.Parallel()
+	for name, bare := range allKinds {
+		t.Run(name, func(t *testing.T) { t.Parallel(); edgeOutOfSocketBuffers(t, bare) })
+	}
+}
+
+func edgeOutOfSocketBuffers(t *testing.T, bare kinds) {
+	g, links := tapped(t, bare)
+	a, _ := g.edged()
+	to := endpoint(proxyA, 80)
+	long, some := strings.Repeat("long ", 1300), strings.Repeat("x", 1200)
+	segment := func(data string, f packets.Flags) packets.Packet {
+		return packets.NewTCP(inA, to, f, data).Change(func(p *packets.Packet) { p.IPv4.DF = true })
+	}
+	options := func(p packets.Packet) packets.Packet {
+		return p.Change(withOptions(otherOptions["timestamp that holds such octets"]))
+	}
+	g.tunnels(links, a, buffer{packet: segment("", packets.SYN)})
+	for name, s := range map[string]buffer{
+		"a datagram":                          {packet: udp(inA, to)},
+		"with its sum left":                   left(udp(inA, to)),
+		"of odd length":                       left(packets.NewUDP(inA, to, "odd")),
+		"a segment with its sum left":         left(segment("data", packets.ACK)),
+		"behind options":                      left(options(segment("data", packets.ACK))),
+		"an aggregate":                        cut(segment(long, packets.ACK), 1000),
+		"an aggregate of datagrams":           cut(packets.NewUDP(inA, to, long), 1000),
+		"an aggregate behind options":         cut(options(segment(long, packets.ACK)), 1000),
+		"14 octets in one piece":              pieces(buffer{packet: segment(some, packets.ACK)}, 14),
+		"a header cut in two":                 pieces(buffer{packet: segment(some, packets.ACK)}, 30),
+		"an echo":                             {packet: echo(hostA, proxyA, 7)},
+		"an aggregate in pieces":              pieces(cut(segment(strings.Repeat(long, 6), packets.ACK), 1300), 54),
+		"an aggregate of datagrams in pieces": pieces(cut(packets.NewUDP(inA, to, strings.Repeat(long, 6)), 1300), 42),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := *g
+			g.t = t
+			g.tunnels(links, a, s)
+		})
+	}
+}
+
+// tunnels wants what a packet or aggregate is on the wire sent to the other edge, in this order.
+func (g *gateway) tunnels(links taps, pact datapath.Pact, s buffer) {
+	g.t.Helper()
+	before := g.counters()
+	check(g.t, links[false].send(s.linkHeader, addressed(s.packet).Bytes()))
+	payload, size := s.packet.Payload, int(s.segmentSize)
+	if size == 0 {
+		size = max(len(payload), 1)
+	}
+	for at := 0; at == 0 || at < len(payload); at += size {
+		h, frame := g.next(links[true])
+		if frame == nil {
+			g.t.Fatalf("what begins with octet %d of %s is missing: %v", at, s.packet, gained(before, g.counters()))
+		}
+		if h.leftSum || h.aggregate != noAggregate {
+			g.t.Fatalf("%+v: not a single packet with its checksum", h)
+		}
+		if packets.MAC(frame[:6]) == (packets.MAC{}) { // of a tun
+			copy(frame, packets.RouterMAC[:])
+		}
+		_, got := g.decapsulated(frame)
+		if !bytes.Equal(got.Payload, payload[at:min(at+size, len(payload))]) {
+			g.t.Fatalf("octets %d on of %s are others: %s", at, s.packet, got)
+		}
+		want := tagged(s.packet, pact)
+		if got.IPv4.Source != want.IPv4.Source || got.IPv4.Destination != want.IPv4.Destination || got.IPv4.TTL != want.IPv4.TTL-1 ||
+			got.IPv4.Checksum != packets.ChecksumValid || !whole(got) {
+			g.t.Fatalf("%s became %s", s.packet, got)
+		}
+	}
+	if _, more := g.next(links[true]); more != nil {
+		g.t.Fatalf("more than %s: % x", s.packet, more[:min(len(more), 80)])
+	}
+}
+
+// whole says whether a packet's checksum is right.
+func whole(p packets.Packet) bool {
+	switch {
+	case p.TCP != nil:
+		return p.TCP.Checksum == packets.ChecksumValid
+	case p.UDP != nil:
+		return p.UDP.Checksum == packets.ChecksumValid
+	}
+	return p.ICMP.Checksum == packets.ChecksumValid
 }
