@@ -81,7 +81,7 @@ func TestEdgeTooBig(t *testing.T) {
 	for name, c := range map[string]struct {
 		public int // MTU of the link to the router
 		most   int // octets of an inner packet
-	}{"the path": {1500, int(edgeLink.MTU)}, "the next hop": {1300, 1300 - 48}} {
+	}{"the path": {1500, int(edgeLink.MTU)}, "the next hop": {1380, 1380 - 48}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, a, _ := newEdge(t, links(c.public, 1500))
