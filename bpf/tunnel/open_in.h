@@ -64,7 +64,10 @@ __noinline enum reason edge_admit_in(const struct packet *packet, const struct p
 		flow->flags = SESSION_WHOLE_HOST;
 	flow->tag = pact->own_tag;
 	flow->peer_tag = pact->peer_tag;
-	return is_banned(flow->remote_address) ? REASON_DROP_BANNED : REASON_NONE;
+	if (is_banned(flow->remote_address))
+		return REASON_DROP_BANNED;
+	return service_judge(flow->private_address, flow->private_port, flow->protocol, flow->origin << 8 | flow->flags,
+			     packet->generation);
 }
 
 /* Under the stripe of the host's endpoint. */
