@@ -254,7 +254,7 @@ type Session struct {
 	External netip.AddrPort `json:"external"`
 	Remote   netip.AddrPort `json:"remote"`
 	State    string         `json:"state"`  // open, syn, syn_both, established, fin_out, fin_in, fin_both, rst
-	Origin   string         `json:"origin"` // inside, mapping, pool, cookie, web, dnat, own, own_in or basic
+	Origin   string         `json:"origin"` // inside, mapping, pool, cookie, web, dnat, own, own_in, basic, edge_out or edge_in
 	Host     string         `json:"host,omitempty"`
 	Name     string         `json:"name,omitempty"` // that was asked for, for sessions from the pool
 	Hairpin  bool           `json:"hairpin,omitempty"`

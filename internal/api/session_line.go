@@ -200,7 +200,7 @@ func readIPv4(text []byte) (address netip.Addr, port uint16, ok bool) {
 }
 
 // words are what State and Origin say: they need no memory of their own.
-var words = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst", "inside", "mapping", "pool", "dnat", "own", "own_in", "basic", "web", "cookie"}
+var words = [...]string{"open", "syn", "syn_both", "established", "fin_out", "fin_in", "fin_both", "rst", "inside", "mapping", "pool", "dnat", "own", "own_in", "basic", "web", "cookie", "edge_out", "edge_in"}
 
 func word(text []byte) string {
 	for _, w := range words {

@@ -139,10 +139,10 @@ func (s *Service) session(e datapath.FlowEvent) api.Flow {
 func (s *Service) between(f api.Flow, private, external, remote netip.AddrPort) api.Flow {
 	f.Country = s.Country(remote.Addr())
 	f.From, f.FromName, f.To, f.ToName = remote, s.Names().HostOf(remote.Addr()), private, f.Host
-	if f.Origin == "inside" || f.Origin == "own" || f.Origin == "basic" {
+	if f.Origin == "inside" || f.Origin == "own" || f.Origin == "basic" || f.Origin == "edge_out" {
 		f.From, f.FromName, f.To, f.ToName = f.To, f.ToName, f.From, f.FromName
 	}
-	if external != private {
+	if external != private && !external.Addr().IsUnspecified() { // by a pact there is none
 		f.Via = external
 	}
 	return f

@@ -109,6 +109,30 @@ func TestYoungest(t *testing.T) {
 	}
 }
 
+// Who began a flow is first, whichever side it is; by a pact there is no address that it goes by.
+func TestWhoBegan(t *testing.T) {
+	t.Parallel()
+	_, s := newFake()
+	none := netip.AddrPortFrom(netip.IPv4Unspecified(), 80)
+	for origin, want := range map[string]string{
+		"inside": "10.0.0.1:5000 > 203.0.113.7:443 via 192.0.2.1:5000", "pool": "203.0.113.7:443 > 10.0.0.1:5000 via 192.0.2.1:5000",
+		"edge_out": "10.0.0.1:5000 > 203.0.113.7:443", "edge_in": "203.0.113.7:443 > 10.0.0.1:5000",
+	} {
+		via := out
+		if strings.HasPrefix(origin, "edge") {
+			via = none
+		}
+		got := s.session(datapath.FlowEvent{Protocol: model.TCP, Private: inside, External: via, Remote: remote, Origin: origin})
+		text := fmt.Sprint(got.From, " > ", got.To)
+		if got.Via.IsValid() {
+			text += fmt.Sprint(" via ", got.Via)
+		}
+		if text != want {
+			t.Errorf("%s: %s, want %s", origin, text, want)
+		}
+	}
+}
+
 // Who follows hears what becomes of flows and is dropped, as it is wanted; who is slow is told how many it has not seen.
 func TestFollow(t *testing.T) {
 	t.Parallel()

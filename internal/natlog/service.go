@@ -158,7 +158,7 @@ func (s *Service) newWatch(destinations bool) *datapath.Watch {
 	}
 	if destinations {
 		w.Session = func(e datapath.FlowEvent) {
-			if e.Told != datapath.SessionChanges {
+			if e.Told != datapath.SessionChanges && !e.External.Addr().IsUnspecified() { // by a pact no address of ours is used
 				note(e)
 			}
 		}

@@ -9,7 +9,7 @@ const keys = ["address", "host", "protocol", "port"];
 const rows = 100;
 
 // outward are sessions that began at their private end.
-const outward = (session) => ["inside", "own", "basic"].includes(session.origin);
+const outward = (session) => ["inside", "own", "basic", "edge_out"].includes(session.origin);
 
 // asOne tells a session from others, as far as filters can.
 function asOne(session) {
