@@ -62,6 +62,12 @@ static __always_inline bool edge_address(ctx_t *ctx, __u32 own_tag, __u32 peer_t
 	return true;
 }
 
+/* Whether a checksum behind the IP header makes up for the addresses in it. */
+static __always_inline bool sum_covers_addresses(__u8 protocol)
+{
+	return is_basic(protocol) ? basic_has_sum(protocol) : protocol != IPPROTO_ICMP;
+}
+
 /* The port and checksum of a packet of a session; addresses stay. */
 static __always_inline bool edge_port(ctx_t *ctx, const struct packet *packet, const struct session *session,
 				      enum direction direction)
@@ -80,7 +86,8 @@ static __always_inline bool edge_port(ctx_t *ctx, const struct packet *packet, c
 			out ? session->l4_delta : ~session->l4_delta,
 			out ? session->address_delta : ~session->address_delta))
 		return false;
-	sum_note(ctx, packet->sum, out ? ~session->address_delta : session->address_delta);
+	if (sum_covers_addresses(packet->tuple.protocol))
+		sum_note(ctx, packet->sum, out ? ~session->address_delta : session->address_delta);
 	return true;
 }
 
