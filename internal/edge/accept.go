@@ -57,7 +57,7 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 	}
 	offer, offerKnown := heard(m.Offer)
 	require, requireKnown := heard(m.Require)
-	if !offerKnown || !requireKnown {
+	if !offerKnown || !requireKnown || len(m.Require.Unknown) > 0 {
 		return refuse(wire.RefusedRequirement)
 	}
 	q := policy.Question{From: m.From, To: m.To, Vouched: policy.Pinned, Disclosed: offer.Name}
@@ -96,6 +96,11 @@ func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d po
 	}
 	agreed.Whole, agreed.Ping, agreed.Ways = ways(open, d.Terms.Services)
 	taken, err := s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
+	if errors.Is(err, pact.ErrMoved) { // the name stands for another machine than it did
+		life(s).end("moved", before)
+		before = pact.Pact{}
+		taken, err = s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
+	}
 	if err != nil {
 		return pact.Pact{}, err
 	}

@@ -104,6 +104,9 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 	} else {
 		p, err = s.pacts.Settle(now, a.pact.Number, uint32(m.Tag), agreed)
 	}
+	if errors.Is(err, pact.ErrMoved) { // the name stands for another machine than it did: the next question opens anew
+		life(s).end("moved", before)
+	}
 	if err != nil {
 		return pact.Pact{}, full(err)
 	}

@@ -58,9 +58,7 @@ func said(t policy.Terms) wire.Terms {
 	if t.Confidential != policy.Auto {
 		m.Confidential = t.Confidential.String()
 	}
-	if !t.Services.All {
-		m.Services = model.PortTexts(t.Services.List)
-	}
+	m.Services = t.Services.Texts()
 	if !t.Evidence {
 		no := false
 		m.Evidence = &no
@@ -68,29 +66,17 @@ func said(t policy.Terms) wire.Terms {
 	return m
 }
 
-// heard reads terms of a message. It is false where it has a word that nobody knows: what that asks for cannot be met.
+// heard reads terms of a message. It is false where it has a word that nobody knows: what that asks for cannot be met. Keys
+// that nobody knows are in m.Unknown: in what is required they refuse, elsewhere a newer edge may say them.
 func heard(m wire.Terms) (t policy.Terms, known bool) {
+	words := [4]bool{}
 	t = policy.Widest
-	words := [3]bool{}
 	t.Vouched, words[0] = policy.ParseVouched(m.Vouched)
 	t.Name, words[1] = policy.ParseName(m.Name)
 	t.Confidential, words[2] = policy.ParseConfidential(m.Confidential)
-	if slices.Contains(words[:], false) || len(m.Unknown) > 0 {
-		return t, false
-	}
+	t.Services, words[3] = policy.ParseServices(m.Services)
 	t.Hold = time.Duration(m.Hold) * time.Second
 	t.Limit = policy.Limit{Sessions: m.Limit.Sessions, Rate: m.Limit.Rate}
-	if m.Services != nil {
-		var ports []model.Port
-		for _, text := range m.Services {
-			p, err := model.ParsePort(text)
-			if err != nil || p == (model.Port{}) {
-				return t, false
-			}
-			ports = append(ports, p)
-		}
-		t.Services = policy.ServicesOf(ports)
-	}
 	t.Evidence = m.Evidence == nil || *m.Evidence
-	return t, true
+	return t, !slices.Contains(words[:], false)
 }
