@@ -140,7 +140,9 @@ static __always_inline int edge_out(ctx_t *ctx)
 		return verdict(ctx, &packet, REASON_DROP_LINK_BROADCAST, SIDE_PRIVATE);
 	pact = pact_of_proxy(control, packet.tuple.destination, clock_tick());
 	if (!pact)
-		return edge_refuse(ctx, &packet, REASON_DROP_NO_PACT);
+		return edge_refuse(ctx, &packet,
+				   source_is_spoofed(ctx, &packet, SIDE_PRIVATE) ? REASON_DROP_SPOOFED_SOURCE
+										 : REASON_DROP_NO_PACT);
 	link = link_to_send(pact->link);
 	if (packet.kind == PACKET_ICMP_ERROR)
 		return edge_error_out(ctx, &packet, pact, link);

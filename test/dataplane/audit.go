@@ -73,7 +73,7 @@ func isListedOutside(s *typesSession) bool {
 
 // isOutbound is session_is_outbound of bpf/conntrack/tcp.h.
 func isOutbound(s *typesSession) bool {
-	return slices.Contains([]typesOrigin{typesOriginORIGIN_INSIDE, typesOriginORIGIN_OWN, typesOriginORIGIN_BASIC}, typesOrigin(s.Origin))
+	return slices.Contains([]typesOrigin{typesOriginORIGIN_INSIDE, typesOriginORIGIN_OWN, typesOriginORIGIN_BASIC, typesOriginORIGIN_EDGE_OUT}, typesOrigin(s.Origin))
 }
 
 func (a *audit) sessions() error {
