@@ -32,7 +32,7 @@ func pactOf(number uint16, host, proxy netip.Addr) datapath.Pact {
 	return datapath.Pact{
 		Number: number, Own: 0x51000000 | uint32(number), Peer: 0xe2000000 | uint32(number), Host: host, Proxy: proxy,
 		Until: datapath.Now().Add(time.Hour), Link: edgeLink.Number, Out: true, In: true, Ping: true,
-		Ways: []datapath.Way{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.UDP, Port: 53, To: 53}},
+		Ways: []datapath.Way{{Protocol: model.TCP, Port: 80, To: 8080}, {Protocol: model.UDP, Port: 5000, To: 5000}},
 	}
 }
 
