@@ -49,7 +49,12 @@ func (l *Links) Ask(ctx context.Context, name model.Name, m wire.Open) (wire.Mes
 		if waits {
 			return nil, fmt.Errorf("ask %s: %w", name, ctx.Err())
 		}
-		return <-a.answer, nil // it came at the same time
+		select { // it came at the same time
+		case answer := <-a.answer:
+			return answer, nil
+		case err := <-a.failed:
+			return nil, err
+		}
 	}
 }
 
