@@ -14,5 +14,5 @@ func (g hostServices) newEdges() *edge.Service {
 }
 
 func (g hostServices) prepareEdges(d *draft) (change, error) {
-	return g.edges.Prepare(g.store, d.document.File(), d.config.Edges)
+	return g.edges.Prepare(g.store, d.document.File(), realm.Reachable{Realm: d.realm}, d.config.Edges)
 }

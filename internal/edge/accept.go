@@ -25,7 +25,15 @@ func (s far) Heard(name model.Name, m wire.Message) {
 	case wire.Open:
 		s.send(name, s.admit(p, m))
 	case wire.Close:
-		s.closed(p, m)
+		s.ended(p, m.Pacts, m.Reason)
+	case wire.Resume:
+		s.resumed(p, m)
+	case wire.Resumed:
+		s.ended(p, m.Gone, "the peer does not have it")
+	case wire.Renew:
+		s.renew(p, m)
+	case wire.Renewed:
+		s.renewed(p, m)
 	case wire.Leave:
 		life(s).endAll(func(at pact.Pact) bool { return at.Peers == name.String() }, "the peer stops")
 	}
@@ -48,7 +56,7 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 	switch {
 	case !byEdge && !policy.SpeaksFor(p.settings.Zones, m.From):
 		return refuse(wire.RefusedSource)
-	case !policy.SpeaksFor(s.config.Zones, m.To):
+	case !policy.SpeaksFor(s.Zones, m.To):
 		return refuse(wire.RefusedTarget)
 	}
 	host, open, known := s.Names().Reach(m.To)
@@ -96,8 +104,8 @@ func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d po
 	}
 	agreed.Whole, agreed.Ping, agreed.Ways = ways(open, d.Terms.Services)
 	taken, err := s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
-	if errors.Is(err, pact.ErrMoved) { // the name stands for another machine than it did
-		life(s).end("moved", before)
+	if errors.Is(err, pact.ErrMoved) { // the name stands for another machine there now
+		life(s).end("the name has moved", before)
 		before = pact.Pact{}
 		taken, err = s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
 	}
@@ -135,7 +143,7 @@ func ways(open []model.Port, services policy.Services) (whole, ping bool, list [
 // holdOf is the lease of terms.
 func (s *Service) holdOf(t policy.Terms) time.Duration {
 	if t.Hold == 0 {
-		return s.config.Hold
+		return s.Hold
 	}
 	return t.Hold
 }
@@ -144,6 +152,7 @@ func seconds(d time.Duration) wire.Seconds { return wire.Seconds(d / time.Second
 
 // put writes a pact into the data plane as it is now; before is what it was. The lock is held.
 func (s life) put(before, now pact.Pact) error {
+	s.writePact(now, time.Time{})
 	plane, record := s.Plane(), recordOf(now)
 	if before.State == pact.Live && before.Own == now.Own {
 		if before.Peer == now.Peer {

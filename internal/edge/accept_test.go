@@ -2,7 +2,6 @@ package edge
 
 import (
 	"testing"
-	"time"
 
 	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/model"
@@ -70,13 +69,13 @@ func TestStopIsTold(t *testing.T) {
 	if _, err := a.find(t, "hostb.b.example."); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "one connection is left", func() bool {
+		at, there := a.links.States()[0], b.links.States()[0]
+		return at.Up && there.Up && at.Dialled != there.Dialled
+	})
 	a.stop(t)
 	if len(a.plane.all()) > 0 || len(a.plane.links) > 0 || a.plane.edges.Proxy.IsValid() {
 		t.Errorf("left: %+v, %+v, %+v", a.plane.all(), a.plane.links, a.plane.edges)
 	}
-	for deadline := time.Now().Add(time.Minute); len(b.plane.all()) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the peer has %+v", b.plane.all())
-		}
-	}
+	eventually(t, "the peer has no pact", func() bool { return len(b.plane.all()) == 0 })
 }

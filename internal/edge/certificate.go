@@ -15,11 +15,8 @@ import (
 	"github.com/realmgate/realmgate/internal/edge/settings"
 )
 
-// bucket of the store's file.
-const bucket = "edges"
-
-// keyOfOwn is the key of the pair that we have made ourselves: a PKCS #8 key. A certificate is made of it at each start.
-const keyOfOwn = "key"
+// certified is a certificate with its key.
+type certified = tls.Certificate
 
 // certificate is ours: of the files that the configuration names, else of a key that is made once and kept.
 func certificate(kept Store, file string, c settings.Edges) (tls.Certificate, error) {

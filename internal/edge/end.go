@@ -3,22 +3,13 @@ package edge
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/pact"
 	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/model"
 )
-
-// closed takes what a peer has ended out; the lock is held.
-func (s far) closed(p *peer, m wire.Close) {
-	for _, pair := range m.Pacts {
-		at, found := s.pacts.ByTag(uint32(pair.Yours))
-		if found && at.Peers == p.settings.Name.String() && at.Peer == uint32(pair.Mine) && at.State == pact.Live {
-			life(s).end(m.Reason, at)
-		}
-	}
-}
 
 // endAll ends the live pacts that match; the lock is held.
 func (s life) endAll(match func(pact.Pact) bool, why string) (ended []pact.Pact) {
@@ -37,17 +28,32 @@ func (s life) end(why string, list ...pact.Pact) {
 	if len(list) == 0 {
 		return
 	}
-	var tags []uint32
+	if err := s.Plane().EndPacts(tagsOf(list)...); err != nil {
+		s.Log.Error("pacts not out of the data plane", "reason", why, "error", err)
+	}
+	s.forget(why, list)
+}
+
+func tagsOf(list []pact.Pact) (tags []uint32) {
 	for _, p := range list {
 		tags = append(tags, p.Own)
 	}
-	if err := s.Plane().EndPacts(tags...); err != nil {
-		s.Log.Error("pacts not out of the data plane", "reason", why, "error", err)
-	}
+	return tags
+}
+
+// forget lets the proxy addresses of pacts rest that are out of the data plane; the lock is held.
+func (s life) forget(why string, list []pact.Pact) {
 	now := s.Now()
 	for _, p := range list {
 		s.pacts.Used(p.Number, now) // a packet may just have passed
-		s.pacts.End(now, p.Number)
+		ended, was := s.pacts.End(now, p.Number)
+		if !was {
+			continue
+		}
+		until := time.Now().Add(ended.Rests.Sub(now))
+		s.writePact(ended, until)
+		s.resting[keyOfPact(ended.Own)] = until
+		s.Log.Debug("pact ended", "edge", ended.Peers, "local", ended.Local, "remote", ended.Remote, "reason", why)
 	}
 }
 
@@ -68,6 +74,7 @@ func (s life) leave() {
 
 // Stop takes edges out of the data plane, but where that is kept.
 func (s *Service) Stop() error {
+	defer life{s}.flush() // with the lock given back
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pacts == nil || s.Keeps() {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,18 +159,26 @@ func (n fakeNames) Reach(name model.Name) (netip.Addr, []model.Port, bool) {
 }
 
 // fakeStore is a store in memory.
-type fakeStore map[string][]byte
+type fakeStore struct {
+	mu sync.Mutex
+	of map[string][]byte
+}
 
-func (f fakeStore) Change(_ string, put map[string][]byte, remove []string) error {
-	maps.Copy(f, put)
+func (f *fakeStore) Change(_ string, put map[string][]byte, remove []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.Copy(f.of, put)
 	for _, key := range remove {
-		delete(f, key)
+		delete(f.of, key)
 	}
 	return nil
 }
 
-func (f fakeStore) Each(_ string, visit func(string, []byte) error) error {
-	for key, value := range f {
+func (f *fakeStore) Each(_ string, visit func(string, []byte) error) error {
+	f.mu.Lock()
+	all := maps.Clone(f.of)
+	f.mu.Unlock()
+	for key, value := range all {
 		if err := visit(key, value); err != nil {
 			return err
 		}
@@ -247,9 +256,10 @@ type testEdge struct {
 	*Service
 	plane *fakePlane
 	names fakeNames
-	kept  fakeStore
+	kept  *fakeStore
 	c     settings.Edges
 	stop  func(*testing.T)
+	keeps atomic.Bool // the data plane outlives a stop
 }
 
 var (
@@ -286,7 +296,7 @@ func newPair(t *testing.T, change func(a, b *testEdge)) (a, b *testEdge) {
 
 func newTestEdge(n *network, letter string, listen string) *testEdge {
 	zone := model.Name(letter + ".example.")
-	e := &testEdge{plane: newPlane(), kept: fakeStore{}, names: fakeNames{
+	e := &testEdge{plane: newPlane(), kept: &fakeStore{of: map[string][]byte{}}, names: fakeNames{
 		model.Name("host" + letter + "." + string(zone)): {hostA, []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}}},
 	}}
 	settings.New(&e.c, nil, nil, nil)
@@ -295,7 +305,7 @@ func newTestEdge(n *network, letter string, listen string) *testEdge {
 	e.c.In = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
 	began := time.Now()
 	e.Service = New(Options{
-		Plane: func() Plane { return e.plane }, Names: func() Names { return e.names }, Keeps: func() bool { return false },
+		Plane: func() Plane { return e.plane }, Names: func() Names { return e.names }, Keeps: e.keeps.Load,
 		Now: func() model.Instant { return model.Instant(time.Since(began)) + 1 }, Listen: n.listen, Dial: n.dial, Log: slog.New(slog.DiscardHandler),
 	})
 	return e
@@ -305,7 +315,7 @@ func pinOf(der []byte) [32]byte { return link.Pin(&x509.Certificate{RawSubjectPu
 
 func (e *testEdge) start(t *testing.T) {
 	t.Helper()
-	change, err := e.Prepare(e.kept, "", e.c)
+	change, err := e.Prepare(e.kept, "", e.names, e.c)
 	if err == nil {
 		err = change.Commit()
 	}

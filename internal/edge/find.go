@@ -32,10 +32,10 @@ func (s *Service) Owns(name model.Name) bool {
 }
 
 func (s near) owns(name model.Name) bool {
-	if !s.config.Given() || slices.ContainsFunc(s.config.Except, name.In) {
+	if !s.Given() || slices.ContainsFunc(s.Except, name.In) {
 		return false
 	}
-	_, found := s.config.PeerOf(name)
+	_, found := s.PeerOf(name)
 	return found
 }
 
@@ -72,11 +72,11 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	if !s.owns(q.Name) {
 		return nil, none, nameserver.ErrNotAbroad
 	}
-	configured, _ := s.config.PeerOf(q.Name)
+	configured, _ := s.PeerOf(q.Name)
 	p := s.peerNamed(configured.Name)
 	local, named := s.Names().Reverse(q.Asker)
 	if !named {
-		local = s.config.Name
+		local = s.Name
 	}
 	judged := policy.Question{From: local, To: q.Name, Vouched: policy.Pinned}
 	rule, place, passes := policy.Judge(s.out, judged, false)
@@ -114,14 +114,14 @@ func (s near) disclosed(offer policy.Name, local model.Name, host wire.HostID) m
 	case policy.Full:
 		return local
 	case policy.Pseudonym:
-		return model.Name(fmt.Sprintf("h%016x.%s", uint64(host), s.config.Zones[0]))
+		return model.Name(fmt.Sprintf("h%016x.%s", uint64(host), s.Zones[0]))
 	}
-	return s.config.Name
+	return s.Name
 }
 
 // answerOf is the answer that a pact stands for.
 func (s near) answerOf(p pact.Pact, now model.Instant) nameserver.AbroadAnswer {
-	return nameserver.AbroadAnswer{Address: p.Proxy, TTL: max(time.Second, min(s.config.TTL, s.config.Idle, p.Until.Sub(now)))}
+	return nameserver.AbroadAnswer{Address: p.Proxy, TTL: max(time.Second, min(s.TTL, s.Idle, p.Until.Sub(now)))}
 }
 
 // unreached is the answer where a peer cannot be reached.

@@ -27,7 +27,7 @@ type ask struct {
 // negotiate asks a peer for a pact, and ends what waits for it.
 func (s near) negotiate(o *opening, a ask) {
 	s.mu.Lock()
-	links, wait := s.links, s.config.Wait
+	links, wait := s.links, s.Wait
 	message := s.openOf(a)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
@@ -91,6 +91,9 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s accepts on other terms than edges.out[%d] has", a.edge, a.place)
 	}
 	now := s.Now()
+	if !s.stillOut(a.pact.Key) {
+		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)
+	}
 	before, found := s.pacts.ByTag(a.pact.Own)
 	if !found {
 		return pact.Pact{}, full(errors.New("it has ended meanwhile"))

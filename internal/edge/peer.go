@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/realmgate/realmgate/internal/datapath"
@@ -28,6 +29,8 @@ type peer struct {
 	up, was  bool // the link is there; it has been put into the data plane
 	failures failures
 	secret   [16]byte
+	since    model.Instant // the link is up
+	has      []uint32      // own tags of pacts that the peer says it has, while it lists them
 }
 
 // newPeer gives a peer a number that nobody has; the lock is held.
@@ -42,12 +45,15 @@ func (s *Service) newPeer(name model.Name) *peer {
 	}
 	p := &peer{number: number, mtu: leastMTU, epoch: uint8(random() % epochs)}
 	p.here = uint32(random())&0xfff000 | number
-	key := s.secret
-	half := siphash.Sum(&key, []byte("host "+name))
-	for i := range 8 {
-		p.secret[i], p.secret[8+i] = byte(half>>(8*i)), key[i]
-	}
+	p.secret = s.secretOf(name)
 	return p
+}
+
+// secretOf is the key of what a peer is told of hosts.
+func (s *Service) secretOf(name model.Name) (key [16]byte) {
+	binary.LittleEndian.PutUint64(key[:], siphash.Sum(&s.secret, []byte("hosts of "+name)))
+	binary.LittleEndian.PutUint64(key[8:], siphash.Sum(&s.secret, []byte("more hosts of "+name)))
+	return key
 }
 
 // hostID tells a peer whether a name stands for the same machine as last time, and nothing else.
@@ -69,9 +75,9 @@ func (s far) hello(name model.Name, keys link.Keys) (wire.Hello, error) {
 		}
 	}
 	return wire.Hello{
-		Name: s.config.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.config.Zones,
-		Locators: []wire.Locator{{Address: s.config.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
-		MTU: s.mostMTU(p), Confidential: "no", Limits: wire.Limits{Pacts: s.config.Quotas.PerEdge, Opens: int(s.config.Quotas.Opens)},
+		Name: s.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.Zones,
+		Locators: []wire.Locator{{Address: s.Edges.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
+		MTU: s.mostMTU(p), Confidential: "no", Limits: wire.Limits{Pacts: s.Quotas.PerEdge, Opens: int(s.Quotas.Opens)},
 	}, nil
 }
 
@@ -88,7 +94,7 @@ func (s far) mostMTU(p *peer) int {
 	if p.settings.MTU > 0 {
 		return p.settings.MTU
 	}
-	return s.config.MTU
+	return s.Edges.MTU
 }
 
 // mtuOf is the most that an inner packet to a peer may have.
@@ -110,7 +116,7 @@ func (s far) putLink(p *peer) error {
 		}
 	}
 	err := s.Plane().PutEdgeLink(datapath.EdgeLink{
-		Number: p.number, Here: p.here, There: p.hello.VNI, Local: s.config.Listen.Addr(), Remote: remote, MTU: uint16(s.mtuOf(p)),
+		Number: p.number, Here: p.here, There: p.hello.VNI, Local: s.Edges.Listen.Addr(), Remote: remote, MTU: uint16(s.mtuOf(p)),
 	})
 	p.was = p.was || err == nil
 	return err
@@ -134,8 +140,10 @@ func (s far) Up(name model.Name, hello wire.Hello, keys link.Keys) error {
 	if err := s.putKey(p, keys, true, hello.Epoch); err != nil {
 		return err
 	}
-	p.up = true
+	p.up, p.since, p.has = true, s.Now(), nil
 	p.failures = failures{}
+	life(s).write(prefixLink+name.String(), keptLink{p.number, p.here, p.epoch})
+	s.sayPacts(name)
 	return nil
 }
 

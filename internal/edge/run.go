@@ -18,6 +18,9 @@ import (
 // perNetwork are the handshakes of one /24 at a time.
 const perNetwork = 8
 
+// writeEach is how soon records are on the disk.
+const writeEach = 100 * time.Millisecond
+
 // Listen opens the socket of links.
 type Listen func(netip.AddrPort) (net.Listener, error)
 
@@ -48,7 +51,7 @@ func random() uint64 {
 // Run keeps the links, and ends pacts when it is time. It starts anew where what the links are made of changes.
 func (s *Service) Run(ctx context.Context) error {
 	for {
-		c := s.inForce()
+		c := s.current()
 		running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // peers are told that we stop
 		ended := make(chan struct{})
 		var err error
@@ -80,8 +83,10 @@ func (s *Service) Run(ctx context.Context) error {
 
 // serve follows configurations until the links of c are to be others, or have ended.
 func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct{}) {
-	ticks := time.NewTicker(tick)
+	ticks, writes := time.NewTicker(tick), time.NewTicker(writeEach)
 	defer ticks.Stop()
+	defer writes.Stop()
+	defer life{s}.flush()
 	for {
 		select {
 		case <-ctx.Done():
@@ -90,8 +95,10 @@ func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct
 			return
 		case <-ticks.C:
 			life{s}.tend()
+		case <-writes.C:
+			life{s}.flush()
 		case <-s.renewed:
-			now := s.inForce()
+			now := s.current()
 			if now.Name != c.Name || now.Listen != c.Listen || now.Wait != c.Wait || now.Quotas.Handshakes != c.Quotas.Handshakes {
 				return
 			}
@@ -100,10 +107,10 @@ func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct
 	}
 }
 
-func (s *Service) inForce() settings.Edges {
+func (s *Service) current() settings.Edges {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.config
+	return s.Edges
 }
 
 func (s *Service) setLinks(l *link.Links) {

@@ -1,17 +1,14 @@
 package edge
 
 import (
-	"crypto/tls"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/link"
 	"github.com/realmgate/realmgate/internal/edge/pact"
-	"github.com/realmgate/realmgate/internal/edge/policy"
 	"github.com/realmgate/realmgate/internal/edge/settings"
-	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/lifecycle"
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -23,12 +20,13 @@ type Service struct {
 	secret  [16]byte
 	renewed chan struct{} // has room for one: the configuration is another
 
-	mu        sync.Mutex // guards what follows
-	config    settings.Edges
-	certified tls.Certificate
-	out, in   []policy.Rule
-	links     *link.Links // nil: there are no edges
-	pacts     *pact.Store // nil as long as there never were
+	mu sync.Mutex // guards what follows
+	inForce
+	kept      Store
+	unwritten map[string][]byte    // records that the disk does not have yet; nil: one to remove
+	resting   map[string]time.Time // records of addresses that rest, until when
+	links     *link.Links          // nil: there are no edges
+	pacts     *pact.Store          // nil as long as there never were
 	peers     map[model.Name]*peer
 	opening   map[pact.Key]*opening
 	stopping  bool
@@ -38,6 +36,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		Options: o, renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
+		unwritten: map[string][]byte{}, resting: map[string]time.Time{},
 	}
 	s.process = fmt.Sprintf("%016x", random())
 	return s
@@ -50,53 +49,25 @@ type (
 	life struct{ *Service } // pacts, and how they end
 )
 
-// configured is what is prepared of a configuration.
-type configured struct {
-	settings.Edges
-	out, in   []policy.Rule
-	certified tls.Certificate
-}
-
-// Prepare has what is in force follow a configuration. file is the configuration's: keys lie beside it.
-func (s *Service) Prepare(kept Store, file string, c settings.Edges) (lifecycle.Change, error) {
-	next := configured{Edges: c, out: rulesOf(c.Out, c.Hold), in: rulesOf(c.In, c.Hold)}
+// Prepare has what is in force follow a configuration. file is the configuration's, beside which keys lie; names are those that it has.
+func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges) (lifecycle.Change, error) {
+	s.mu.Lock()
+	s.kept = kept
+	s.mu.Unlock()
+	next := inForce{Edges: c, out: rulesOf(c.Out, c.Hold), in: rulesOf(c.In, c.Hold)}
 	if c.Given() {
 		var err error
 		if next.certified, err = certificate(kept, file, c); err != nil {
 			return lifecycle.Change{}, err
 		}
 	}
-	return lifecycle.Change{Commit: func() error { return s.commit(next) }, Settle: s.follow}, nil
-}
-
-// commit puts a configuration into force.
-func (s *Service) commit(c configured) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.Plane().SetEdges(planeOf(c.Edges)); err != nil {
-		return err
-	}
-	s.config, s.out, s.in, s.certified = c.Edges, c.out, c.in, c.certified
-	if !c.Given() {
-		return nil
-	}
-	options := pact.Options{
-		Proxy: c.Proxy, Most: c.Pacts, Rest: c.Rest, Idle: c.Idle, PerHost: c.Quotas.PerHost, PerEdge: c.Quotas.PerEdge, Random: random, Secret: s.secret,
-	}
-	if s.pacts == nil {
-		s.pacts = pact.New(options)
-	} else {
-		s.pacts.Reconfigure(s.Now(), options)
-	}
-	return nil
-}
-
-// planeOf is what the data plane is to know.
-func planeOf(c settings.Edges) datapath.Edges {
-	if !c.Given() {
-		return datapath.Edges{}
-	}
-	return datapath.Edges{Proxy: c.Proxy, Address: c.Listen.Addr(), Port: wire.GENEVEPort}
+	var before inForce
+	var ended []pact.Pact
+	return lifecycle.Change{
+		Commit:   func() (err error) { before, ended, err = life{s}.commit(next, names); return err },
+		Rollback: func() error { return life{s}.rollback(before, ended) },
+		Settle:   func() { life{s}.settle(ended); s.follow() },
+	}, nil
 }
 
 // follow tells Run that there is another configuration.
@@ -109,7 +80,7 @@ func (s *Service) follow() {
 
 // peerNamed is what is known of a peer that is configured; the lock is held.
 func (s *Service) peerNamed(name model.Name) *peer {
-	i := slices.IndexFunc(s.config.Peers, func(p settings.Peer) bool { return p.Name == name })
+	i := slices.IndexFunc(s.Peers, func(p settings.Peer) bool { return p.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -118,7 +89,7 @@ func (s *Service) peerNamed(name model.Name) *peer {
 		p = s.newPeer(name)
 		s.peers[name] = p
 	}
-	p.settings = s.config.Peers[i]
+	p.settings = s.Peers[i]
 	return p
 }
 
@@ -126,7 +97,7 @@ func (s *Service) peerNamed(name model.Name) *peer {
 func (s *Service) linkPeers() (list []link.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.config.Peers {
+	for _, p := range s.Peers {
 		list = append(list, link.Peer{Name: p.Name, Address: p.Address, Pins: p.Pins, Zones: p.Zones})
 	}
 	return list

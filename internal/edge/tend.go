@@ -18,7 +18,9 @@ func (s life) tend() {
 		return
 	}
 	now := s.Now()
-	_, idle, over := s.pacts.Due(now)
+	s.sweep(time.Now())
+	renew, idle, over := s.pacts.Due(now)
+	s.askRenewal(renew)
 	if len(idle)+len(over) == 0 {
 		return
 	}
@@ -28,7 +30,7 @@ func (s life) tend() {
 	}
 	unused := idle[:0]
 	for _, p := range idle {
-		if again, found := s.pacts.ByTag(p.Own); found && now.Sub(again.Used) >= s.config.Idle {
+		if again, found := s.pacts.ByTag(p.Own); found && now.Sub(again.Used) >= s.Idle {
 			unused = append(unused, p)
 		}
 	}

@@ -1,0 +1,166 @@
+package edge
+
+import (
+	"errors"
+
+	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/edge/pact"
+	"github.com/realmgate/realmgate/internal/edge/policy"
+	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// inForce is a configuration with what is made of it.
+type inForce struct {
+	settings.Edges
+	out, in   []policy.Rule
+	certified certified
+}
+
+// commit puts a configuration into force, and takes what it forbids out of the data plane. It returns what was before, and what it
+// has ended there.
+func (s life) commit(c inForce, names Names) (before inForce, ended []pact.Pact, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pacts == nil {
+		if !c.Given() {
+			s.inForce = c
+			return before, nil, nil
+		}
+		if err := s.begin(c); err != nil {
+			return before, nil, err
+		}
+	}
+	before = s.inForce
+	for p := range s.pacts.All() {
+		if p.State == pact.Live && !c.allows(p, before, names) {
+			ended = append(ended, p)
+		}
+	}
+	plane := s.Plane()
+	if err := plane.EndPacts(tagsOf(ended)...); err != nil {
+		return before, nil, errors.Join(err, s.putBack(ended))
+	}
+	if err := plane.SetEdges(planeOf(c.Edges)); err != nil {
+		return before, nil, errors.Join(err, s.putBack(ended))
+	}
+	s.inForce = c
+	return before, ended, nil
+}
+
+// putBack puts pacts into the data plane again.
+func (s life) putBack(list []pact.Pact) (err error) {
+	for _, p := range list {
+		err = errors.Join(err, s.Plane().PutPact(recordOf(p)))
+	}
+	return err
+}
+
+// rollback undoes commit.
+func (s life) rollback(before inForce, ended []pact.Pact) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inForce = before
+	return errors.Join(s.Plane().SetEdges(planeOf(before.Edges)), s.putBack(ended))
+}
+
+// settle lets what was ended go, and tells peers of it.
+func (s life) settle(ended []pact.Pact) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pacts == nil {
+		return
+	}
+	s.forget("reload", ended)
+	s.tell("reload", ended)
+	if s.Given() {
+		s.end("reload", s.pacts.Reconfigure(s.Now(), s.options(s.Edges))...)
+		return
+	}
+	for name, p := range s.peers {
+		if p.was {
+			if err := s.Plane().EndEdgeLink(p.number); err != nil {
+				s.Log.Error("link not out of the data plane", "edge", name, "error", err)
+			}
+		}
+	}
+	s.peers = map[model.Name]*peer{}
+}
+
+// allows reports whether a pact may stand under a configuration. One that is narrower by now ends: the next question opens another.
+func (c *inForce) allows(p pact.Pact, before inForce, names Names) bool {
+	peer, known := c.peer(model.Name(p.Peers))
+	speaks := p.Remote == peer.Name || policy.SpeaksFor(peer.Zones, p.Remote)
+	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // we are another edge
+	if !c.Given() || !known || !speaks || other || !c.Proxy.Contains(p.Proxy) {
+		return false
+	}
+	if p.Out {
+		rule, _, passes := policy.Judge(c.out, policy.Question{From: p.Local, To: p.Remote, Vouched: p.Vouched}, false)
+		if !passes || !p.In && !p.Terms.Within(termsOfRule(rule)) {
+			return false
+		}
+	}
+	if !p.In {
+		return true
+	}
+	rule, _, passes := policy.Judge(c.in, policy.Question{From: p.Remote, To: p.Local, Vouched: p.Vouched}, false)
+	host, open, known := names.Reach(p.Local)
+	if !passes || !known || host != p.Host || !p.Terms.Within(termsOfRule(rule)) || !policy.SpeaksFor(c.Zones, p.Local) {
+		return false
+	}
+	whole, ping, list := ways(open, p.Terms.Services)
+	if p.Whole != whole || p.Ping && !ping {
+		return false
+	}
+	for _, way := range p.Ways {
+		if !whole && !contains(list, way) {
+			return false
+		}
+	}
+	return true
+}
+
+// termsOfRule are a rule's own; one that contradicts itself allows nothing.
+func termsOfRule(r policy.Rule) policy.Terms {
+	terms, err := r.Terms()
+	if err != nil {
+		return policy.Terms{}
+	}
+	terms.Vouched, terms.Name = policy.Nobody, policy.ByEdge // judged when the pact was opened
+	return terms
+}
+
+func contains(list []pact.Way, way pact.Way) bool {
+	for _, w := range list {
+		if w == way {
+			return true
+		}
+	}
+	return false
+}
+
+// peer finds a configured one.
+func (c *inForce) peer(name model.Name) (settings.Peer, bool) {
+	for _, p := range c.Peers {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return settings.Peer{}, false
+}
+
+// options are those of the store of pacts.
+func (s life) options(c settings.Edges) pact.Options {
+	return pact.Options{
+		Proxy: c.Proxy, Most: c.Pacts, Rest: c.Rest, Idle: c.Idle, PerHost: c.Quotas.PerHost, PerEdge: c.Quotas.PerEdge, Random: random, Secret: s.secret,
+	}
+}
+
+// planeOf is what the data plane is to know.
+func planeOf(c settings.Edges) datapath.Edges {
+	if !c.Given() {
+		return datapath.Edges{}
+	}
+	return datapath.Edges{Proxy: c.Proxy, Address: c.Listen.Addr(), Port: settings.TunnelPort}
+}
