@@ -50,7 +50,7 @@ should be ends the demo with exit code 1. docs/guide/demo.md explains the steps.
 		_, err := fmt.Fprintf(a.stdout, "%s is removed\n", *remove)
 		return written(err)
 	})
-	command.AddCommand(newDemoChain(a), newDemoProtect(a), newAct())
+	command.AddCommand(newDemoChain(a), newDemoEdges(a), newDemoProtect(a), newAct())
 	return command
 }
 

@@ -54,14 +54,17 @@ func (f *files) pins(instance string) string {
 	return "/" + path
 }
 
-// remove removes everything of an instance. Its programs in the kernel go with
-// their pins.
-func (f *files) remove(instance string) error {
-	failed := f.tree.RemoveAll(filepath.Join(pinDirectory, instance))
-	for _, name := range []string{"", ".sock", ".lock"} {
-		failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
+// remove removes everything of a demo's instances. Their programs in the kernel go
+// with their pins.
+func (f *files) remove(id string) (failed error) {
+	for _, instance := range []string{id, id + secondInstance} {
+		failed = errors.Join(failed, f.tree.RemoveAll(filepath.Join(pinDirectory, instance)))
+		for _, name := range []string{"", ".sock", ".lock"} {
+			failed = errors.Join(failed, os.RemoveAll(filepath.Join(runDirectory, instance+name)))
+		}
+		failed = errors.Join(failed, os.RemoveAll(filepath.Join(stateDirectory, instance+".db")))
 	}
-	return errors.Join(failed, os.RemoveAll(filepath.Join(stateDirectory, instance+".db")))
+	return failed
 }
 
 // sweep removes the files of demos that were killed; their labs are swept
@@ -72,6 +75,7 @@ func (f *files) sweep() {
 	pinned, _ := fs.Glob(f.tree.FS(), pinDirectory+"/demo-*")
 	for _, name := range slices.Concat(names, kept, pinned) {
 		id, _, _ := strings.Cut(filepath.Base(name), ".")
+		id = strings.TrimSuffix(id, secondInstance)
 		if !validID.MatchString(id) {
 			continue
 		}

@@ -28,7 +28,11 @@ type stage struct {
 	directory string
 	files     *files
 	gateway   *daemon
+	second    *daemon // where a story has two
 }
+
+// secondInstance is what the instance of the second gateway has behind the demo's ID.
+const secondInstance = "-b"
 
 // perform shows the steps and removes everything, or shows around what is to be kept.
 // leave ends what the steps left open.
@@ -82,7 +86,11 @@ func (s *stage) logTail(err error) []string {
 	if err == nil || errors.Is(err, context.Canceled) || s.gateway == nil {
 		return nil
 	}
-	return s.gateway.tail()
+	lines := s.gateway.tail()
+	if s.second != nil {
+		lines = append(lines, s.second.tail()...)
+	}
+	return lines
 }
 
 // lay lays the realm, and makes the folder for the gateway's files.
@@ -101,13 +109,18 @@ func (s *stage) lay(o netns.Options) error {
 	return nil
 }
 
+// daemonAt is the process of a gateway, which has not started. Its files have a name of their own.
+func (s *stage) daemonAt(g *netns.Gateway, instance, file string) *daemon {
+	return &daemon{
+		namespace: g, executable: s.options.Executable, instance: instance,
+		config: filepath.Join(s.directory, file+".yaml"), log: filepath.Join(s.directory, file+".log"),
+		client: client.New(client.Options{Instance: instance}),
+	}
+}
+
 // startGateway starts the gateway with a configuration.
 func (s *stage) startGateway(ctx context.Context, configuration string) error {
-	s.gateway = &daemon{
-		namespace: s.realm.Gateway, executable: s.options.Executable, instance: s.id,
-		config: filepath.Join(s.directory, "realmgate.yaml"), log: filepath.Join(s.directory, "realmgate.log"),
-		client: client.New(client.Options{Instance: s.id}),
-	}
+	s.gateway = s.daemonAt(s.realm.Gateway, s.id, "realmgate")
 	if err := s.gateway.configure(configuration); err != nil {
 		return err
 	}
@@ -130,11 +143,14 @@ func (s *stage) remove() error {
 		return nil
 	}
 	var failed error
-	if s.gateway != nil && s.gateway.command != nil {
+	for _, d := range []*daemon{s.gateway, s.second} {
+		if d == nil || d.command == nil {
+			continue
+		}
 		select {
-		case <-s.gateway.ended:
+		case <-d.ended:
 		default:
-			failed = s.gateway.stop()
+			failed = errors.Join(failed, d.stop())
 		}
 	}
 	return errors.Join(failed, s.realm.Close(), s.files.remove(s.id))
