@@ -10,6 +10,7 @@ const (
 	redialLeast = time.Second
 	redialMost  = time.Minute
 	redialPacts = 4 * time.Second // a peer that returns must find its pacts within 5 s
+	courtesy    = time.Second     // the smaller name dials first: each connection more uses up an epoch of the tunnel's keys
 	steady      = 10 * time.Second
 )
 
@@ -62,7 +63,11 @@ func (p *peer) rest(ctx context.Context, failures int) {
 	if p.links.o.Pacts(p.name) {
 		most = redialPacts
 	}
-	t := time.NewTimer(backoff(failures, most, p.links.o.Random()))
+	wait := backoff(failures, most, p.links.o.Random())
+	if failures == 1 && p.links.o.Name > p.name {
+		wait += courtesy
+	}
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -114,7 +114,7 @@ func TestLostByOneSide(t *testing.T) {
 			began := time.Now()
 			a.await(t, "up again", func() bool { return len(a.told) > ups })
 			took := time.Since(began)
-			if most := redialLeast*6/5 + 10*time.Millisecond; restarted && took > most || took > most+testWait {
+			if most := redialLeast*6/5 + courtesy + 10*time.Millisecond; restarted && took > most || took > most+testWait {
 				t.Errorf("restarted %v: another connection is the link after %v", restarted, took)
 			}
 			if slices.Contains(a.calls(), "down "+b.name.String()) {
@@ -126,6 +126,28 @@ func TestLostByOneSide(t *testing.T) {
 				}
 			}
 			sameKeys(t, a, b)
+			stopA()
+			stopB()
+		})
+	}
+}
+
+// Where both have lost the link and know it, one dials, not both.
+func TestOneDialsAgain(t *testing.T) {
+	t.Parallel()
+	for round := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			a, b, n := both(t)
+			n.way, n.delay = 50*time.Millisecond, func() time.Duration { return 100 * time.Millisecond }
+			stopA, stopB := a.start(t), b.start(t)
+			passes(t, time.Minute+time.Duration(round)*time.Second)
+			n.breakAll()
+			passes(t, 4*time.Second)
+			n.mu.Lock()
+			if ends := len(n.conns); ends != 2 || !a.States()[0].Up || !a.States()[0].Dialled || !b.States()[0].Up {
+				t.Errorf("round %d: %d ends of connections, states %+v, %+v", round, ends, a.States(), b.States())
+			}
+			n.mu.Unlock()
 			stopA()
 			stopB()
 		})
