@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	sourceBits   = 24                     // what is one source's, of IPv4
-	acceptPauses = 100 * time.Millisecond // where there is no descriptor
+	sourceBits   = 24          // what is one source's, of IPv4
+	acceptPauses = time.Second // where there is no descriptor
 )
 
 // gate bounds the handshakes that others have begun.

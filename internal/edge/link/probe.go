@@ -132,7 +132,9 @@ func (p *prober) got(now model.Instant, size int) {
 	if !known {
 		return
 	}
-	p.acked[i], p.heard = now, true
+	if p.acked[i] = now; !p.heard { // the tunnel is there, or there again: so may be what it carried
+		p.heard, p.round, p.search = true, 0, now
+	}
 	if p.force = max(p.force, i); p.force == i {
 		p.lost, p.confirm = 0, now.Add(probeConfirm)
 	}

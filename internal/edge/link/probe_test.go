@@ -94,7 +94,7 @@ func TestProbe(t *testing.T) {
 	if p.sent > 3*360+6*3*7 {
 		t.Errorf("%d probes in an hour, want three each 12 s, and of each size three each 10 minutes", p.sent)
 	}
-	step("it is there again", 1500, probeRaise+time.Second, 1452)
+	step("it is there again", 1500, 13*time.Second+2*pathTrip+2*time.Millisecond, 1452)
 
 	p.begin(p.now, 1500)
 	if p.inner() != 1452 {
