@@ -35,6 +35,8 @@ struct edge_frame {
 	struct iphdr inner;
 };
 
+#define EDGE_FRAME (sizeof(struct edge_header) + sizeof(struct iphdr)) /* octets; the struct has some more */
+
 /* Whether the header is as an edge writes it (internal/edge/wire has the same in Go). */
 static __always_inline bool edge_is_wellformed(const struct edge_frame *frame)
 {
@@ -90,7 +92,7 @@ __noinline enum reason edge_arrive(ctx_t *ctx, struct arrival *arrival)
 	enum reason reason;
 	__u32 vni, tick = clock_tick();
 
-	if (!arrival || ctx_load(ctx, ETH_HLEN, &frame, sizeof(frame)) || frame.outer.ip.ihl != 5)
+	if (!arrival || ctx_load(ctx, ETH_HLEN, &frame, EDGE_FRAME) || frame.outer.ip.ihl != 5)
 		return REASON_DROP_EDGE_MALFORMED;
 	if (frame.outer.ip.frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 		return REASON_DROP_EDGE_FRAGMENT;

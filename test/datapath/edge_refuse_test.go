@@ -126,6 +126,19 @@ func TestEdgeFragments(t *testing.T) {
 	g.dropped(g.put(piece), "drop_too_big")
 }
 
+// The last fragment may have few octets, or one, and no more behind it in the frame.
+func TestEdgeFragmentsOfFewOctets(t *testing.T) {
+	t.Parallel()
+	g, a, _ := newEdge(t)
+	to := endpoint(proxyA, 53)
+	g.sends(g.put(udp(inA, to)), tagged(udp(inA, to), a))
+	for octets := 1; octets < 10; octets++ {
+		out, in := divided(filled(udp(inA, to), 1000+octets), 9, 1008)[1], divided(filled(udp(to, inA), 1000+octets), 9, 1008)[1]
+		g.sends(g.put(out), tagged(out, a))
+		g.leaves(g.fromEdge(a, in), in)
+	}
+}
+
 // Where no neighbour is known, the kernel finds it, and sends the packet as one of the gateway's own.
 func TestEdgeOutByTheKernel(t *testing.T) {
 	t.Parallel()
