@@ -14,7 +14,7 @@ func TestTune(t *testing.T) {
 		"net.netfilter.nf_conntrack_max = 1048576\n",
 		"net.netfilter.nf_conntrack_tcp_timeout_established = 7440\n",
 		"netfilter  252.1 MiB: 256 bytes a session          374.2 MiB: 384 bytes a session\n",
-		"realmgate  101.7 MiB: 1 outbound address           138.1 MiB: 16 outbound addresses\n",
+		"realmgate  102.1 MiB: 1 outbound address           138.5 MiB: 16 outbound addresses\n",
 		"8.0 MiB of it, for 1,048,576 buckets", "whole slabs of the allocator: 375.5 MiB in all",
 		"16 outbound addresses have a port for each session", "exist only once the module is loaded.\n  nf_conntrack\n",
 		"  capacity: 1071428\n",

@@ -36,7 +36,7 @@ const (
 	portsEachAddress     = 3 * 65536
 	portBytes            = 12 + 1.0/8
 	reservationBytes     = 128 + indexSlotBytes
-	realmgateFixedBytes  = 9703 << 10 // next hops, addresses, services, events, bans, fragments, what waits for a name
+	realmgateFixedBytes  = 10157 << 10 // next hops, addresses, services, events, bans, fragments, what waits for a name, pacts and links
 	sessionsAReservation = 48
 	sessionsATally       = 8 // of hosts inside, and of remote addresses
 	tallyBytes           = 2 * 16
