@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/model"
@@ -93,9 +94,14 @@ func (g *fakeGateway) Hosts(f Filter) ([]Host, error) {
 	return g.hosts, g.err
 }
 
-func (g *fakeGateway) Listing(_ string, f Filter) (any, error) {
+func (g *fakeGateway) Listing(name string, f Filter) (any, error) {
 	g.filter = f
-	return []Name{}, g.err
+	for _, l := range Listings() {
+		if l.Name == name {
+			return reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(l.Row)), 0, 0).Interface(), g.err
+		}
+	}
+	return nil, g.err
 }
 
 func (g *fakeGateway) Ready(context.Context) error { return g.err }

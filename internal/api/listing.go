@@ -19,7 +19,7 @@ type Listing struct {
 
 // Listings are all of them, in the order of the help.
 func Listings() []Listing {
-	return []Listing{Names, WebHosts}
+	return []Listing{Names, WebHosts, Edges, Pacts}
 }
 
 // Rows returns an empty slice of the rows' type.

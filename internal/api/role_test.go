@@ -28,7 +28,7 @@ func handlerOf(g Gateway) http.Handler { return Handler(g, as(Admin), slog.New(s
 // takes is the least role of each request.
 var takes = map[string]Role{
 	"GET /v1/status": Read, "GET /v1/sessions": Read, "GET /v1/pool": Read, "GET /v1/hosts": Read, "GET /v1/chains": Read, "GET /v1/bans": Read,
-	"GET /v1/jails": Read, "GET /v1/events": Read, "GET /v1/lists": Read, "GET /v1/names": Read, "GET /v1/web": Read, "GET /metrics": Read, "GET /v1/caller": Read, "GET /v1/events/last": Read, "GET /v1/pool/map": Read,
+	"GET /v1/jails": Read, "GET /v1/events": Read, "GET /v1/lists": Read, "GET /v1/names": Read, "GET /v1/web": Read, "GET /v1/edges": Read, "GET /v1/pacts": Read, "GET /metrics": Read, "GET /v1/caller": Read, "GET /v1/events/last": Read, "GET /v1/pool/map": Read,
 
 	"GET /v1/drops": Operate, "GET /v1/explain": Operate, "GET /v1/trace": Operate, "GET /v1/observe": Operate, "POST /v1/reload": Operate, "POST /v1/bans/add": Operate, "POST /v1/bans/remove": Operate,
 	"POST /v1/lists/refresh": Operate, "POST /v1/sessions/end": Operate,

@@ -13,6 +13,8 @@ var listings = map[string]func(commands, api.Filter) any{
 	api.Names.Name: func(g commands, f api.Filter) any {
 		return api.SortNames(append(g.pool.Names(f), g.view.Load().realm.WebServices(f)...))
 	},
+	api.Edges.Name:    func(g commands, f api.Filter) any { return g.edges.Edges(f) },
+	api.Pacts.Name:    func(g commands, f api.Filter) any { return g.edges.Pacts(f) },
 	api.WebHosts.Name: func(g commands, f api.Filter) any { return g.webHosts.Rows(f) },
 }
 

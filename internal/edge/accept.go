@@ -23,7 +23,11 @@ func (s far) Heard(name model.Name, m wire.Message) {
 	}
 	switch m := m.(type) {
 	case wire.Open:
-		s.send(name, s.admit(p, m))
+		answer := s.admit(p, m)
+		if r, is := answer.(wire.Refuse); is {
+			show(s).refused(name, m.From, m.To, string(r.Reason), true)
+		}
+		s.send(name, answer)
 	case wire.Close:
 		s.ended(p, m.Pacts, m.Reason)
 	case wire.Resume:
@@ -151,7 +155,12 @@ func (s *Service) holdOf(t policy.Terms) time.Duration {
 func seconds(d time.Duration) wire.Seconds { return wire.Seconds(d / time.Second) }
 
 // put writes a pact into the data plane as it is now; before is what it was. The lock is held.
-func (s life) put(before, now pact.Pact) error {
+func (s life) put(before, now pact.Pact) (err error) {
+	defer func() {
+		if err == nil && before.State != pact.Live {
+			show(s).opened(now)
+		}
+	}()
 	s.writePact(now, time.Time{})
 	plane, record := s.Plane(), recordOf(now)
 	if before.State == pact.Live && before.Own == now.Own {

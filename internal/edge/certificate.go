@@ -7,11 +7,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"fmt"
 	"math/big"
 	"strings"
 	"time"
 
+	"github.com/realmgate/realmgate/internal/edge/link"
 	"github.com/realmgate/realmgate/internal/edge/settings"
 )
 
@@ -77,6 +79,16 @@ func ownKey(kept Store) (*ecdsa.PrivateKey, error) {
 		return nil, fmt.Errorf("keep the edge's key: %w", err)
 	}
 	return made, nil
+}
+
+// pinOf is what peers have of a certificate in their configuration.
+func pinOf(c certified) (string, error) {
+	leaf, err := x509.ParseCertificate(c.Certificate[0])
+	if err != nil {
+		return "", fmt.Errorf("read the edge's certificate: %w", err)
+	}
+	pin := link.Pin(leaf)
+	return "sha256/" + base64.StdEncoding.EncodeToString(pin[:]), nil
 }
 
 // ours is the certificate in force.

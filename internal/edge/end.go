@@ -53,7 +53,7 @@ func (s life) forget(why string, list []pact.Pact) {
 		until := time.Now().Add(ended.Rests.Sub(now))
 		s.writePact(ended, until)
 		s.resting[keyOfPact(ended.Own)] = until
-		s.Log.Debug("pact ended", "edge", ended.Peers, "local", ended.Local, "remote", ended.Remote, "reason", why)
+		show(s).ended(ended, why)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/link"
 	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -251,15 +252,39 @@ func (n *network) dial(ctx context.Context, from netip.Addr, to netip.AddrPort) 
 	return nil, errors.New("connection refused")
 }
 
+// events are those that were told.
+type events struct {
+	mu  sync.Mutex
+	all []event.Event
+}
+
+func (e *events) Emit(ev event.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, ev)
+}
+
+// kinds are theirs, sorted, each once.
+func (e *events) kinds() (list []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.all {
+		list = append(list, ev.Kind().String())
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // testEdge is a service with all around it.
 type testEdge struct {
 	*Service
-	plane *fakePlane
-	names fakeNames
-	kept  *fakeStore
-	c     settings.Edges
-	stop  func(*testing.T)
-	keeps atomic.Bool // the data plane outlives a stop
+	plane  *fakePlane
+	names  fakeNames
+	kept   *fakeStore
+	c      settings.Edges
+	stop   func(*testing.T)
+	events events
+	keeps  atomic.Bool // the data plane outlives a stop
 }
 
 var (
@@ -282,7 +307,7 @@ func newPair(t *testing.T, change func(a, b *testEdge)) (a, b *testEdge) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one.c.Peers = []settings.Peer{{Name: other.c.Name, Zones: other.c.Zones, Address: other.c.Listen, Pins: [][32]byte{pinOf(der)}}}
+		one.c.Peers = []settings.Peer{{Name: other.c.Name, Zones: other.c.Zones, Address: other.c.Listen, Pins: [][32]byte{pinOfKey(der)}}}
 	}
 	if change != nil {
 		change(a, b)
@@ -305,13 +330,13 @@ func newTestEdge(n *network, letter string, listen string) *testEdge {
 	e.c.In = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
 	began := time.Now()
 	e.Service = New(Options{
-		Plane: func() Plane { return e.plane }, Names: func() Names { return e.names }, Keeps: e.keeps.Load,
+		Plane: func() Plane { return e.plane }, Names: func() Names { return e.names }, Events: &e.events, Keeps: e.keeps.Load,
 		Now: func() model.Instant { return model.Instant(time.Since(began)) + 1 }, Listen: n.listen, Dial: n.dial, Log: slog.New(slog.DiscardHandler),
 	})
 	return e
 }
 
-func pinOf(der []byte) [32]byte { return link.Pin(&x509.Certificate{RawSubjectPublicKeyInfo: der}) }
+func pinOfKey(der []byte) [32]byte { return link.Pin(&x509.Certificate{RawSubjectPublicKeyInfo: der}) }
 
 func (e *testEdge) start(t *testing.T) {
 	t.Helper()

@@ -66,6 +66,7 @@ func (s near) agreed(a ask, answer wire.Message) (nameserver.AbroadAnswer, error
 	name := a.edge
 	switch m := answer.(type) {
 	case wire.Refuse:
+		show(s).refused(name, a.from, a.pact.Remote, string(m.Reason), false)
 		return nameserver.AbroadAnswer{}, refusedBy(name, m)
 	case wire.More:
 		return nameserver.AbroadAnswer{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s asks for more than edges.out offers", name)

@@ -3,11 +3,13 @@ package edge
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/link"
 	"github.com/realmgate/realmgate/internal/edge/settings"
 	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 	"github.com/realmgate/realmgate/internal/siphash"
 )
@@ -76,7 +78,7 @@ func (s far) hello(name model.Name, keys link.Keys) (wire.Hello, error) {
 	}
 	return wire.Hello{
 		Name: s.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.Zones,
-		Locators: []wire.Locator{{Address: s.Edges.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
+		Locators: []wire.Locator{{Address: s.inForce.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
 		MTU: s.mostMTU(p), Confidential: "no", Limits: wire.Limits{Pacts: s.Quotas.PerEdge, Opens: int(s.Quotas.Opens)},
 	}, nil
 }
@@ -94,7 +96,7 @@ func (s far) mostMTU(p *peer) int {
 	if p.settings.MTU > 0 {
 		return p.settings.MTU
 	}
-	return s.Edges.MTU
+	return s.inForce.MTU
 }
 
 // mtuOf is the most that an inner packet to a peer may have.
@@ -106,17 +108,20 @@ func (s far) mtuOf(p *peer) int {
 	return min(most, p.mtu)
 }
 
-// putLink puts a link into the data plane as it is; the lock is held.
-func (s far) putLink(p *peer) error {
-	remote := p.settings.Address.Addr()
+// remote is where a peer's tunnel ends.
+func (s far) remote(p *peer) netip.Addr {
 	for _, l := range p.hello.Locators {
 		if l.Address.Is4() {
-			remote = l.Address
-			break
+			return l.Address
 		}
 	}
+	return p.settings.Address.Addr()
+}
+
+// putLink puts a link into the data plane as it is; the lock is held.
+func (s far) putLink(p *peer) error {
 	err := s.Plane().PutEdgeLink(datapath.EdgeLink{
-		Number: p.number, Here: p.here, There: p.hello.VNI, Local: s.Edges.Listen.Addr(), Remote: remote, MTU: uint16(s.mtuOf(p)),
+		Number: p.number, Here: p.here, There: p.hello.VNI, Local: s.inForce.Listen.Addr(), Remote: s.remote(p), MTU: uint16(s.mtuOf(p)),
 	})
 	p.was = p.was || err == nil
 	return err
@@ -140,9 +145,13 @@ func (s far) Up(name model.Name, hello wire.Hello, keys link.Keys) error {
 	if err := s.putKey(p, keys, true, hello.Epoch); err != nil {
 		return err
 	}
+	was := p.up
 	p.up, p.since, p.has = true, s.Now(), nil
 	p.failures = failures{}
 	life(s).write(prefixLink+name.String(), keptLink{p.number, p.here, p.epoch})
+	if !was {
+		s.Events.Emit(event.EdgeUp{Edge: name.String(), Address: s.remote(p)})
+	}
 	s.sayPacts(name)
 	return nil
 }
@@ -153,6 +162,7 @@ func (s far) Down(name model.Name, why error) {
 	defer s.mu.Unlock()
 	if p := s.peers[name]; p != nil {
 		p.up = false
+		s.Events.Emit(event.EdgeDown{Edge: name.String(), Error: event.Text(why)})
 	}
 }
 

@@ -74,7 +74,7 @@ func (s life) settle(ended []pact.Pact) {
 	s.forget("reload", ended)
 	s.tell("reload", ended)
 	if s.Given() {
-		s.end("reload", s.pacts.Reconfigure(s.Now(), s.options(s.Edges))...)
+		s.end("reload", s.pacts.Reconfigure(s.Now(), s.options(s.inForce.Edges))...)
 		return
 	}
 	for name, p := range s.peers {

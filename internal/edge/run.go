@@ -110,7 +110,7 @@ func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct
 func (s *Service) current() settings.Edges {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Edges
+	return s.inForce.Edges
 }
 
 func (s *Service) setLinks(l *link.Links) {
@@ -153,5 +153,7 @@ func (s *Service) hasPacts(name model.Name) bool {
 
 // Rejected implements link.Handler.
 func (s far) Rejected(from netip.AddrPort, name model.Name, why error) {
-	s.Log.Warn("connection of an edge refused", "address", from, "edge", name, "error", why)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	show(s).rejected(from, name, why)
 }

@@ -30,13 +30,14 @@ type Service struct {
 	peers     map[model.Name]*peer
 	opening   map[pact.Key]*opening
 	stopping  bool
+	recently  map[string]model.Instant // what was told, until when not again
 }
 
 // New makes a service without edges.
 func New(o Options) *Service {
 	s := &Service{
 		Options: o, renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
-		unwritten: map[string][]byte{}, resting: map[string]time.Time{},
+		unwritten: map[string][]byte{}, resting: map[string]time.Time{}, recently: map[string]model.Instant{},
 	}
 	s.process = fmt.Sprintf("%016x", random())
 	return s
@@ -60,6 +61,11 @@ func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges
 		if next.certified, err = certificate(kept, file, c); err != nil {
 			return lifecycle.Change{}, err
 		}
+		key, err := pinOf(next.certified)
+		if err != nil {
+			return lifecycle.Change{}, err
+		}
+		s.Log.Info("edges", "name", c.Name, "listen", c.Listen.String(), "proxy", c.Proxy, "key", key, "peers", len(c.Peers))
 	}
 	var before inForce
 	var ended []pact.Pact

@@ -96,7 +96,7 @@ var mayImport = map[string][]string{
 	"edge/policy":      {"model"},                           // whether they may, and how narrowly
 	"edge/pact":        {"edge/policy", "model", "siphash"}, // who has which proxy address, number and tag
 	"edge/link":        {"edge/wire", "model"},              // one connection for each pair of edges
-	"edge":             {"datapath", "edge/link", "edge/pact", "edge/policy", "edge/settings", "edge/wire", "events/event", "lifecycle", "model", "nameserver", "siphash"},
+	"edge":             {"api", "datapath", "edge/link", "edge/pact", "edge/policy", "edge/settings", "edge/wire", "events/event", "lifecycle", "model", "nameserver", "siphash"},
 	"names/realm":      {"api", "config", "model", "names/zone", "nameserver", "pool", "registry"},
 	"names/server":     {"api", "config", "datapath", "lifecycle", "metrics/metric", "model", "names/rebind", "nameserver", "store"},
 	"advice":           {"api", "config", "datapath", "lifecycle", "model", "nameserver", "policy"},

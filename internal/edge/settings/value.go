@@ -96,7 +96,7 @@ func rate(most int) schema.Kind[float64] {
 func pin() schema.Kind[[32]byte] {
 	const prefix = "sha256/"
 	return schema.Kind[[32]byte]{
-		Name: "pin", Allowed: "sha256/ and base64", Want: "a pin (sha256/ and 44 characters of base64; realmgate edges key prints it)", Tags: schema.TextTag,
+		Name: "pin", Allowed: "sha256/ and base64", Want: "a pin (sha256/ and 44 characters of base64: its gateway logs it when it starts)", Tags: schema.TextTag,
 		Show: func(p [32]byte) string { return prefix + base64.StdEncoding.EncodeToString(p[:]) },
 		Parse: func(text string) (p [32]byte, err error) {
 			digest, found := strings.CutPrefix(text, prefix)

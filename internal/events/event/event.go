@@ -43,6 +43,12 @@ func All() []Event {
 		LoginFailed{},
 		HostRegistered{},
 		HostEnded{},
+		EdgeUp{},
+		EdgeDown{},
+		EdgeRefused{},
+		PactOpened{},
+		PactRefused{},
+		PactEnded{},
 	}
 }
 

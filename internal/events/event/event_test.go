@@ -11,14 +11,16 @@ import (
 // Every type that has a kind is in All, once, and no two have the same kind.
 func TestAllHasEach(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	types := map[string]bool{}
-	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Kind" {
-			types[f.Recv.List[0].Type.(*ast.Ident).Name] = true
+	for _, name := range []string{"event.go", "edge.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Kind" {
+				types[f.Recv.List[0].Type.(*ast.Ident).Name] = true
+			}
 		}
 	}
 	kinds := map[Kind]bool{}

@@ -40,7 +40,7 @@ func (d *entry) keys() []schema.Key {
 		schema.Noting(&d.webhookLine, schema.One("webhook", &d.sink.Webhook, schema.URL()).Otherwise("none")),
 		d.mail.key(),
 		d.telegram.key(),
-		schema.Many("kinds", &d.kinds, schema.Choice(event.Kinds()...), 1).Otherwise("all"),
+		schema.Many("kinds", &d.kinds, kinds(), 1).Otherwise("all"),
 	}
 }
 
@@ -87,4 +87,11 @@ func (d *entry) finish(faults *schema.Faults, path string) Sink {
 		d.sink.Kinds = append(d.sink.Kinds, k.Value)
 	}
 	return d.sink
+}
+
+// kinds is one of them: there are too many for a cell of the reference, which has a heading for each.
+func kinds() schema.Kind[event.Kind] {
+	k := schema.Choice(event.Kinds()...)
+	k.Allowed = "a kind of event"
+	return k
 }
