@@ -10,6 +10,8 @@ type (
 	Filter = api.Filter
 	// Listing is what the gateway lists in rows of one type.
 	Listing = api.Listing
+	// Pact is what is agreed with another edge.
+	Pact = api.Pact
 	// Gauge is how full something is.
 	Gauge = api.Gauge
 	// Web counts connections to web addresses until they are sessions.
@@ -139,3 +141,6 @@ func Version() string { return api.Version() }
 
 // Listings are those that have a command of their own.
 func Listings() []Listing { return api.Listings() }
+
+// Pacts lists what is agreed with other edges, in rows of Pact.
+func Pacts() Listing { return api.Pacts }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/realmgate/realmgate/internal/client"
 )
 
 // Where the parts of a frame are, in octets. None has IP options but what is inside of the tunnel, which is not read so far.
@@ -67,7 +69,7 @@ func (t *traffic) inside(geneve []byte) {
 }
 
 // Step 4: all frames that the edges sent, with all their octets.
-func (s *twoSites) seen(context.Context) error {
+func (s *twoSites) seen(ctx context.Context) error {
 	frames, err := s.capture.all()
 	if err != nil {
 		return fmt.Errorf("capture between the edges: %w", err)
@@ -83,9 +85,12 @@ func (s *twoSites) seen(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.say("In the tunnel the hosts' addresses are %s and %s: tags.", tagText(tags[0]), tagText(tags[1]))
-	s.tell.note("The edges drew them for these two names, and a packet with them is")
-	s.tell.note("believed only with an authenticator by a key of the link.")
+	if err := s.told(ctx, tags); err != nil {
+		return err
+	}
+	s.tell.say("There %s stands for hosta, and %s for hostb: tags.", s.a.tag, s.b.tag)
+	s.tell.note("Both edges list them (realmgate pacts). They drew them for these two",
+		"names, and believe a packet with them only by its authenticator.")
 	if err := leaked(frames, s.private()); err != nil {
 		return err
 	}
@@ -95,9 +100,31 @@ func (s *twoSites) seen(context.Context) error {
 	s.tell.see("frames", t.frames)
 	s.tell.see("link_frames", t.link)
 	s.tell.see("tunnel_frames", t.tunnel)
-	s.tell.see("tags", []string{tagText(tags[0]), tagText(tags[1])})
+	s.tell.see("tag_a", s.a.tag)
+	s.tell.see("tag_b", s.b.tag)
 	s.tell.see("private_addresses", 0)
 	return nil
+}
+
+// told has each edge tell its tag, and wants these to be those that were seen.
+func (s *twoSites) told(ctx context.Context, seen [2]netip.Addr) error {
+	for _, e := range []struct {
+		*edge
+		*daemon
+	}{{&s.a, s.gateway}, {&s.b, s.second}} {
+		var pacts []client.Pact
+		if err := e.client.Listing(ctx, client.Pacts(), client.Filter{}, &pacts); err != nil {
+			return fmt.Errorf("list the pacts of edge %s: %w", e.letter, err)
+		}
+		if len(pacts) != 1 || pacts[0].Proxy != e.proxy {
+			return mismatch{"the pacts of edge " + e.letter, "one, with " + e.proxy.String(), fmt.Sprintf("%+v", pacts)}
+		}
+		e.tag = pacts[0].Tag
+	}
+	if s.a.tag == tagText(seen[1]) {
+		seen[0], seen[1] = seen[1], seen[0]
+	}
+	return expect("the tags in the tunnel", [2]string{tagText(seen[0]), tagText(seen[1])}, [2]string{s.a.tag, s.b.tag})
 }
 
 // private are the addresses that are to stay inside, and what they are.
@@ -138,5 +165,5 @@ func tagsOf(pairs map[[2]netip.Addr]int) (tags [2]netip.Addr, err error) {
 	return tags, nil
 }
 
-// tagText writes a tag.
+// tagText writes a tag as edges do.
 func tagText(tag netip.Addr) string { return fmt.Sprintf("0x%08x", tag.As4()) }

@@ -45,6 +45,7 @@ type edge struct {
 	visits  *visitors  // of the host's web server
 	pin     string     // of its certificate
 	proxy   netip.Addr // what stands there for the other's host
+	tag     string     // what stands in the tunnel for its host
 }
 
 // zone is what its hosts' names are in.

@@ -24,7 +24,7 @@ func TestDemoEdges(t *testing.T) {
 		`hosta 10\.0\.0\.100 -- 10\.0\.0\.1 \| edge a .*\n.*\n.*hostb 10\.0\.0\.100 -- 10\.0\.0\.1 \| edge b`,
 		`hosta asks for hostb\.b\.example and gets 172\.31\.`, `hosta opens http://hostb\.b\.example/: "Hello, this is hostb\."`,
 		`hostb asks for hosta\.a\.example and gets 172\.31\.`, `hostb opens http://hosta\.a\.example/: "Hello, this is hosta\."`,
-		`addresses are 0x[0-9a-f]{8} and 0x[0-9a-f]{8}: tags`, `In no octet of any frame is a private address`,
+		`There 0x[0-9a-f]{8} stands for hosta, and 0x[0-9a-f]{8} for hostb: tags`, `In no octet of any frame is a private address`,
 		`\n\nAll 5 steps went as they should in [0-9.]+ seconds\.\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(stdout) {
