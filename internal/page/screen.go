@@ -33,7 +33,7 @@ type screen struct {
 
 // screens are all of them, in the order of the menu. Each has a file.
 func screens() []screen {
-	return []screen{now, ring, names, sessions, drops, chains, protection, explain, configuration, gateway}
+	return []screen{now, ring, names, sessions, drops, chains, protection, edges, explain, configuration, gateway}
 }
 
 // get asks the API for a path, as who looks at the page, and decodes the answer.

@@ -26,7 +26,7 @@ func TestWithoutScript(t *testing.T) {
 	at := strings.TrimSuffix(link[:strings.Index(link, "/enter")], "/")
 	for path, want := range map[string]string{
 		"/ring": "www.host1.foo.example.", "/names": g.Clients[0].IP.String(),
-		"/sessions": "host1.foo.example.", "/chains": "There are no chains", "/protection": "Nobody is banned.", "/gateway": "eth0",
+		"/sessions": "host1.foo.example.", "/chains": "There are no chains", "/protection": "Nobody is banned.", "/gateway": "eth0", "/edges": "There are no other edges.",
 	} {
 		b.open(at + path)
 		if got := b.text("main"); !strings.Contains(got, want) {
