@@ -3,7 +3,6 @@ package datapath
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -15,8 +14,6 @@ import (
 	"github.com/realmgate/realmgate/test/dataplane"
 	"github.com/realmgate/realmgate/test/frames"
 )
-
-var tunnelFrames = flag.Int("tunnel-frames", 100_000, "of TestTunnelFuzz")
 
 // tunnelStorm is packets between edges, whole and damaged, in both directions.
 type tunnelStorm struct {
@@ -37,7 +34,7 @@ func TestTunnelFuzz(t *testing.T) {
 	s := &tunnelStorm{gateway: g, r: rand.New(rand.NewPCG(uint64(seed), 1)), pacts: []datapath.Pact{a, b}, reached: map[string]int{}}
 	began := time.Now()
 	g.in(func() error {
-		for s.step < *tunnelFrames {
+		for s.step < *pathFrames {
 			if s.step%audited == audited-1 {
 				check(t, dataplane.Age(g.data, 400*time.Second))
 				must(g.data.Sweep(nil))(t)
@@ -50,7 +47,7 @@ func TestTunnelFuzz(t *testing.T) {
 	})
 	t.Logf("%d frames in %s: %v", s.step, time.Since(began).Round(time.Second), s.reached)
 	for _, what := range []string{"in: forwarded", "in: dropped", "out: forwarded", "out: dropped"} {
-		if s.reached[what] < *tunnelFrames/100 {
+		if s.reached[what] < *pathFrames/100 {
 			t.Errorf("%s: %d of %d", what, s.reached[what], s.step)
 		}
 	}

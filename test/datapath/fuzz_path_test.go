@@ -15,7 +15,7 @@ import (
 	"github.com/realmgate/realmgate/test/frames"
 )
 
-var pathFrames = flag.Int("frames", 100_000, "of TestPathFuzz")
+var pathFrames = flag.Int("frames", 100_000, "of TestPathFuzz, and of TestTunnelFuzz")
 
 // audited is after how many frames of TestPathFuzz the tables are looked at, and time passes.
 const audited = 50_000
