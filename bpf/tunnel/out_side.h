@@ -139,11 +139,14 @@ static __always_inline int edge_out(ctx_t *ctx)
 	if (packet.link_broadcast)
 		return verdict(ctx, &packet, REASON_DROP_LINK_BROADCAST, SIDE_PRIVATE);
 	pact = pact_of_proxy(control, packet.tuple.destination, clock_tick());
+	trace_step(TRACE_PACT, pact ? pact->flags : 0, packet.tuple.destination, 0,
+		   pact ? pact->own_tag & (PACT_NUMBERS - 1) : 0);
 	if (!pact)
 		return edge_refuse(ctx, &packet,
 				   source_is_spoofed(ctx, &packet, SIDE_PRIVATE) ? REASON_DROP_SPOOFED_SOURCE
 										 : REASON_DROP_NO_PACT);
 	link = link_to_send(pact->link);
+	trace_step(TRACE_LINK, link ? link->mtu : 0, 0, 0, link ? pact->link : 0);
 	if (packet.kind == PACKET_ICMP_ERROR)
 		return edge_error_out(ctx, &packet, pact, link);
 	if (pact->host != packet.tuple.source)

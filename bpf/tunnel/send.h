@@ -25,20 +25,22 @@ static __always_inline __u32 *link_route_word(struct link *link)
 }
 
 /* Looks the next hop of the link up, and remembers it. */
-__noinline enum route link_lookup(ctx_t *ctx, struct link *link, __u16 epoch)
+__noinline enum route link_lookup(ctx_t *ctx, struct link *link, __u16 epoch, __u32 *number)
 {
 	struct route_query query = {.ingress = ctx_ifindex(ctx)};
 	union link_route route = {.as = {.epoch = epoch}};
 	enum route found;
 
-	if (!link)
+	if (!link || !number)
 		return ROUTE_NONE;
 	query.source = link->local;
 	query.destination = link->remote;
 	found = route_cached(ctx, &query, epoch);
 	if (found == ROUTE_FOUND)
 		route.as.next_hop = query.number;
-	*(volatile __u32 *)link_route_word(link) = route.word;
+	*number = route.as.next_hop;
+	if (!DRY) /* whose next hops are of another table */
+		*(volatile __u32 *)link_route_word(link) = route.word;
 	return found;
 }
 
@@ -46,8 +48,9 @@ __noinline enum route link_lookup(ctx_t *ctx, struct link *link, __u16 epoch)
 static __always_inline enum route link_hop(ctx_t *ctx, struct link *link, __u16 epoch, __u32 tick,
 					   struct next_hop **hop)
 {
-	union link_route route = {.word = *(volatile __u32 *)link_route_word(link)};
+	union link_route route = {.word = DRY ? 0 : *(volatile __u32 *)link_route_word(link)};
 	enum route found;
+	__u32 number = 0;
 
 	*hop = 0;
 	if (route.as.next_hop && route.as.epoch == epoch) {
@@ -58,9 +61,8 @@ static __always_inline enum route link_hop(ctx_t *ctx, struct link *link, __u16 
 			return ROUTE_FOUND;
 		}
 	}
-	found = link_lookup(ctx, link, epoch);
-	route.word = *(volatile __u32 *)link_route_word(link);
-	*hop = found == ROUTE_FOUND ? next_hop_at(route.as.next_hop) : 0;
+	found = link_lookup(ctx, link, epoch, &number);
+	*hop = found == ROUTE_FOUND ? next_hop_at(number) : 0;
 	return found == ROUTE_NO_NEIGHBOUR ? ROUTE_FOUND : found;
 }
 
@@ -82,16 +84,12 @@ static __always_inline __u16 edge_hash(const struct pact *pact, const struct pac
 	return hash_words((__u64)pact->own_tag << 32 | pact->peer_tag, ports);
 }
 
-/* The end of a packet that is as the other edge is to see it. */
-__noinline int edge_send(ctx_t *ctx, const struct packet *packet, const struct link *link, const struct next_hop *hop,
-			 __u16 hash)
+/* On its own, for the stack. */
+__noinline int edge_send_on(ctx_t *ctx, const struct packet *packet, const struct link *link,
+			    const struct next_hop *hop, __u16 hash)
 {
 	if (!packet || !link)
 		return CTX_DROP;
-	if (DRY) {
-		reason_count(REASON_FORWARDED);
-		return CTX_DROP;
-	}
 	if (edge_goes_round(ctx, packet))
 		return edge_go_round(ctx, packet, link, hash);
 	if (!packet_fill_sum(ctx, packet) || !edge_prepend(ctx, link, hop, hash))
@@ -107,4 +105,14 @@ __noinline int edge_send(ctx_t *ctx, const struct packet *packet, const struct l
 	}
 	reason_count(REASON_FORWARDED);
 	return ctx_redirect(ctx, hop->key.as.ifindex);
+}
+
+/* The end of a packet that is as the other edge is to see it. */
+static __always_inline int edge_send(ctx_t *ctx, const struct packet *packet, const struct link *link,
+				     const struct next_hop *hop, __u16 hash)
+{
+	if (!DRY)
+		return edge_send_on(ctx, packet, link, hop, hash);
+	reason_count(REASON_FORWARDED);
+	return CTX_DROP;
 }

@@ -33,6 +33,9 @@ type Dry struct {
 		Private *ebpf.Program `ebpf:"explain_private"`
 		Hairpin *ebpf.Program `ebpf:"explain_hairpin"`
 	}
+	edges struct { // of those that have any
+		Out *ebpf.Program `ebpf:"explain_edge_out"`
+	}
 }
 
 // ofDry are the tables that a dry run has for itself: what programs tell each other, what
@@ -82,6 +85,11 @@ func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 	case public:
 		into, program = &x.public, &x.public.Public
 	}
+	if !public {
+		if err := x.join(); err != nil {
+			return nil, err
+		}
+	}
 	if *program != nil {
 		return *program, nil
 	}
@@ -94,6 +102,20 @@ func (x *Dry) entry(public bool) (*ebpf.Program, error) {
 		}
 	}
 	return *program, nil
+}
+
+// join loads what packets to proxy addresses come to, if there are edges.
+func (x *Dry) join() error {
+	if !x.data.edges.Load() || x.edges.Out != nil {
+		return nil
+	}
+	if err := x.spec.Copy().LoadAndAssign(&x.edges, &ebpf.CollectionOptions{MapReplacements: x.tables}); err != nil {
+		return x.data.notLoaded(err)
+	}
+	if err := x.own["programs"].Put(uint32(bpfProgramPROGRAM_EDGE_OUT), x.edges.Out); err != nil {
+		return fmt.Errorf("set a program that dry runs enter by tail call: %w", err)
+	}
+	return nil
 }
 
 // SetChains makes the chains of the generation in force once more, in the place of those before; build may be nil. No policy
@@ -140,7 +162,7 @@ func (x *Dry) closeChains() {
 // Close gives up programs and tables.
 func (x *Dry) Close() error {
 	x.closeChains()
-	errs := []error{closePrograms(&x.private), closePrograms(&x.public), closePrograms(&x.single), closePrograms(&x.flows)}
+	errs := []error{closePrograms(&x.private), closePrograms(&x.edges), closePrograms(&x.public), closePrograms(&x.single), closePrograms(&x.flows)}
 	for _, m := range x.own {
 		errs = append(errs, m.Close())
 	}

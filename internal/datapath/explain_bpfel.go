@@ -173,6 +173,7 @@ const (
 	explainMapWebBudgets       = "web_budgets"
 	explainMapWebEvents        = "web_events"
 	explainMapWebStates        = "web_states"
+	explainProgExplainEdgeOut  = "explain_edge_out"
 	explainProgExplainHairpin  = "explain_hairpin"
 	explainProgExplainPrivate  = "explain_private"
 	explainProgExplainPublic   = "explain_public"
@@ -224,6 +225,7 @@ type explainSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainProgramSpecs struct {
+	ExplainEdgeOut  *ebpf.ProgramSpec `ebpf:"explain_edge_out"`
 	ExplainHairpin  *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
 	ExplainPrivate  *ebpf.ProgramSpec `ebpf:"explain_private"`
 	ExplainPublic   *ebpf.ProgramSpec `ebpf:"explain_public"`
@@ -533,6 +535,7 @@ type explainVariables struct {
 //
 // It can be passed to loadExplainObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainPrograms struct {
+	ExplainEdgeOut  *ebpf.Program `ebpf:"explain_edge_out"`
 	ExplainHairpin  *ebpf.Program `ebpf:"explain_hairpin"`
 	ExplainPrivate  *ebpf.Program `ebpf:"explain_private"`
 	ExplainPublic   *ebpf.Program `ebpf:"explain_public"`
@@ -542,6 +545,7 @@ type explainPrograms struct {
 
 func (p *explainPrograms) Close() error {
 	return _ExplainClose(
+		p.ExplainEdgeOut,
 		p.ExplainHairpin,
 		p.ExplainPrivate,
 		p.ExplainPublic,

@@ -91,6 +91,7 @@ const (
 	explainTCXMapWebBudgets       = "web_budgets"
 	explainTCXMapWebEvents        = "web_events"
 	explainTCXMapWebStates        = "web_states"
+	explainTCXProgExplainEdgeOut  = "explain_edge_out"
 	explainTCXProgExplainHairpin  = "explain_hairpin"
 	explainTCXProgExplainPrivate  = "explain_private"
 	explainTCXProgExplainPublic   = "explain_public"
@@ -142,6 +143,7 @@ type explainTCXSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type explainTCXProgramSpecs struct {
+	ExplainEdgeOut  *ebpf.ProgramSpec `ebpf:"explain_edge_out"`
 	ExplainHairpin  *ebpf.ProgramSpec `ebpf:"explain_hairpin"`
 	ExplainPrivate  *ebpf.ProgramSpec `ebpf:"explain_private"`
 	ExplainPublic   *ebpf.ProgramSpec `ebpf:"explain_public"`
@@ -427,6 +429,7 @@ type explainTCXVariables struct {
 //
 // It can be passed to loadExplainTCXObjects or ebpf.CollectionSpec.LoadAndAssign.
 type explainTCXPrograms struct {
+	ExplainEdgeOut  *ebpf.Program `ebpf:"explain_edge_out"`
 	ExplainHairpin  *ebpf.Program `ebpf:"explain_hairpin"`
 	ExplainPrivate  *ebpf.Program `ebpf:"explain_private"`
 	ExplainPublic   *ebpf.Program `ebpf:"explain_public"`
@@ -436,6 +439,7 @@ type explainTCXPrograms struct {
 
 func (p *explainTCXPrograms) Close() error {
 	return _ExplainTCXClose(
+		p.ExplainEdgeOut,
 		p.ExplainHairpin,
 		p.ExplainPrivate,
 		p.ExplainPublic,

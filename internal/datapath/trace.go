@@ -30,6 +30,8 @@ const (
 	TraceMSS       = TraceKind(explainTraceKindTRACE_MSS)
 	TraceCookie    = TraceKind(explainTraceKindTRACE_COOKIE)
 	TraceOverflow  = TraceKind(explainTraceKindTRACE_OVERFLOW)
+	TracePact      = TraceKind(explainTraceKindTRACE_PACT)
+	TraceLink      = TraceKind(explainTraceKindTRACE_LINK)
 	TraceEnd       = TraceKind(explainTraceKindTRACE_END)
 )
 
