@@ -132,3 +132,31 @@ func TestPactLimits(t *testing.T) {
 	_ = must(g.data.EndSessions(func(s datapath.Session) bool { return s.Private.Addr() == hostA && s.Origin == "edge_in" }))(t)
 	g.leaves(g.fromEdge(a, flow(proxyA, hostA, 3)), flow(proxyA, hostA, 3))
 }
+
+// No number beyond a table is taken, nor a pact that its record has no room for; the last of each is.
+func TestEdgeTablesAreBounded(t *testing.T) {
+	t.Parallel()
+	g, a, _ := newEdge(t, func(s *setup) { s.Pacts, s.Links = 16, 8 })
+	for number, fits := range map[uint16]bool{0: false, 16: true, 17: false, 65535: false} {
+		if err := g.data.PutPact(pactOf(number, hostB, netip.AddrFrom4([4]byte{172, 31, 2, byte(number)}))); (err == nil) != fits {
+			t.Errorf("pact %d: %v", number, err)
+		}
+	}
+	for number, fits := range map[uint32]bool{0: false, 8: true, 9: false, 4095: false} {
+		l := edgeLink
+		l.Number, l.Here = number, 0x555000|number
+		if err := g.data.PutEdgeLink(l); (err == nil) != fits {
+			t.Errorf("link %d: %v", number, err)
+		}
+	}
+	a.Ways = append(a.Ways, a.Ways...)
+	check(t, g.data.ChangePact(a))
+	a.Ways = append(a.Ways, a.Ways[0])
+	if g.data.ChangePact(a) == nil {
+		t.Error("a pact has more ways than its record")
+	}
+	beyond := pactOf(3, hostB, remote)
+	if g.data.PutPact(beyond) == nil {
+		t.Error("a pact has a proxy address that is none")
+	}
+}
