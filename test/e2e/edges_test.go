@@ -17,14 +17,16 @@ import (
 // edges are two gateways with the same addresses inside, whose hosts reach each other by name. That of a is a.example.
 type edges struct {
 	*realm
-	a, b *daemon
+	a, b           *daemon
+	configurations map[string]string            // by letter, as is
+	before         map[string]map[string]string // settings of the machine, before the start
 }
 
 // newEdges starts both. change may change the configuration of each, which is of "a" or "b".
 func newEdges(t *testing.T, options netns.Options, change func(letter, configuration string) string) *edges {
 	t.Helper()
 	options.Gateways = 2
-	e := &edges{realm: newRealm(t, options)}
+	e := &edges{realm: newRealm(t, options), configurations: map[string]string{}, before: map[string]map[string]string{}}
 	pins := map[string]string{}
 	for _, letter := range []string{"a", "b"} {
 		pair := certificate.SelfSigned(t, certificate.ForNames("edge."+letter+".example"))
@@ -41,6 +43,7 @@ func newEdges(t *testing.T, options netns.Options, change func(letter, configura
 		if change != nil {
 			c = change(letter, c)
 		}
+		e.configurations[letter], e.before[letter] = c, hostSettings(t, g)
 		return e.startAt(g, e.ID()+"-"+letter, c)
 	}
 	e.a, e.b = start(0, "a", "b"), start(1, "b", "a")
