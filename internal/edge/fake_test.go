@@ -264,16 +264,6 @@ func (e *events) Emit(ev event.Event) {
 	e.all = append(e.all, ev)
 }
 
-// kinds are theirs, sorted, each once.
-func (e *events) kinds() (list []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, ev := range e.all {
-		list = append(list, ev.Kind().String())
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
 
 // testEdge is a service with all around it.
 type testEdge struct {

@@ -30,7 +30,7 @@ func (s *Service) Edges(f api.Filter) []api.Edge {
 		counts[p.Peers]++
 	}
 	list := []api.Edge{}
-	for _, c := range s.inForce.Peers {
+	for _, c := range s.Peers {
 		state := states[c.Name]
 		row := api.Edge{Name: c.Name.String(), Zones: texts(c.Zones), State: "down", Address: c.Address.Addr(), Pacts: counts[c.Name.String()], Error: state.Error}
 		if state.Up {
