@@ -80,6 +80,8 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 	switch unmet := decision.Unmet; {
 	case decision.Refused != "":
 		return refuse(wire.Refusal(decision.Refused))
+	case decision.Terms.Confidential == policy.Yes: // nothing encrypts yet
+		return refuse(wire.RefusedConfidence)
 	case unmet != policy.Unmet{} && m.Round > 1:
 		return refuse(wire.Refusal(unmet.Refused()))
 	case unmet != policy.Unmet{}:

@@ -119,6 +119,8 @@ func TestRefusedIsAnswered(t *testing.T) {
 		{"confidential", "hostb.b.example.", func(a, b *testEdge) {
 			a.c.Out[0].Require.Confidential, b.c.In[0].Require.Confidential = "yes", "no"
 		}, 18, "edge edge.b.example. refuses: confidential"},
+		{"encryption, which nobody has", "hostb.b.example.", func(a, _ *testEdge) { a.c.Out[0].Require.Confidential = "yes" }, 18, "edge edge.b.example. refuses: confidential"},
+		{"encryption there", "hostb.b.example.", func(_, b *testEdge) { b.c.In[0].Require.Confidential = "yes" }, 18, "edge edge.b.example. refuses: confidential"},
 		{"our own rule", "hostb.b.example.", func(a, _ *testEdge) { a.c.Out = nil }, 15, "edges.out does not let hosta.a.example. reach hostb.b.example."},
 		{"no name told", "hostb.b.example.", func(a, b *testEdge) {
 			a.c.Out[0].Offer.Name, b.c.In[0].Require.Name = "edge", "full"

@@ -91,6 +91,9 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 	if !known || !terms.Within(own) {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s accepts on other terms than edges.out[%d] has", a.edge, a.place)
 	}
+	if terms.Confidential == policy.Yes {
+		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s wants encryption, which we do not have", a.edge)
+	}
 	now := s.Now()
 	if !s.stillOut(a.pact.Key) {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)

@@ -36,14 +36,15 @@ type rule struct {
 	rule     Rule
 	from, to []schema.At[model.Name]
 	services []schema.At[model.Port]
+	wishes   [2]int // lines of what is said of encryption
 }
 
 func (r *rule) keys() []schema.Key {
-	terms := func(t *Terms) []schema.Key {
+	terms := func(t *Terms, wish *int) []schema.Key {
 		return []schema.Key{
 			schema.One("vouched", &t.Vouched, schema.OneOf("dnssec", "certificate", "pinned")).Otherwise("any"),
 			schema.One("name", &t.Name, schema.OneOf("edge", "pseudonym", "full")).Otherwise("any"),
-			schema.One("confidential", &t.Confidential, schema.OneOf("auto", "yes", "no")).Otherwise("auto"),
+			schema.OneAt("confidential", &t.Confidential, wish, schema.OneOf("auto", "yes", "no")).Otherwise("auto"),
 		}
 	}
 	required := &r.rule.Require
@@ -51,8 +52,8 @@ func (r *rule) keys() []schema.Key {
 		schema.Many("from", &r.from, pattern(), 1).Most(mostPatterns).Must(),
 		schema.Many("to", &r.to, pattern(), 1).Most(mostPatterns).Must(),
 		schema.One("deny", &r.rule.Deny, schema.Boolean()),
-		schema.Section("require", terms(required)...),
-		schema.Section("offer", terms(&r.rule.Offer)...),
+		schema.Section("require", terms(required, &r.wishes[0])...),
+		schema.Section("offer", terms(&r.rule.Offer, &r.wishes[1])...),
 		schema.One("hold", &required.Hold, schema.Duration(10*time.Second, 24*time.Hour)).Otherwise("as edges.hold"),
 		schema.Section(
 			"limit",
@@ -75,6 +76,11 @@ func finishRules(faults *schema.Faults, path string, drafts []*rule, zones []mod
 				continue
 			}
 			ours(r)[j].Value = name.Value + zones[0]
+		}
+		for at, terms := range []Terms{r.rule.Require, r.rule.Offer} {
+			if terms.Confidential == "yes" {
+				faults.Add(r.wishes[at], "%s[%d]: confidential cannot be yes: nothing encrypts between edges yet. Leave it out, and use TLS between the hosts", path, i)
+			}
 		}
 		r.rule.From, r.rule.To = schema.Values(r.from), schema.Values(r.to)
 		r.rule.Require.Services = schema.Values(r.services)
