@@ -27,7 +27,7 @@ func TestEdges(t *testing.T) {
 	http := model.Port{Protocol: model.TCP, Port: 80, To: 80}
 	want := edge.Edges{
 		Name: "edge.a.example.", Chain: "edge.pem", Key: "edge.key", Listen: netip.MustParseAddrPort("198.18.0.1:48002"),
-		Proxy: netip.MustParsePrefix("172.31.0.0/16"), Zones: []model.Name{"a.example."}, MTU: 1400,
+		Proxy: netip.MustParsePrefix("172.31.0.0/16"), Zones: []model.Name{"a.example."}, Realm: []model.Name{"a.example."}, MTU: 1400,
 		Hold: 2 * time.Hour, Idle: 6 * time.Minute, Rest: 731 * time.Second, Wait: 3 * time.Second, TTL: 29 * time.Second, Pacts: 4097, Links: 257,
 		Except: []model.Name{"cdn.b.example."}, Quotas: edge.Quotas{PerHost: 255, PerEdge: 1023, Opens: 99, Refused: 19, Handshakes: 31},
 		Peers: []edge.Peer{
@@ -49,11 +49,12 @@ func TestEdges(t *testing.T) {
 
 // A name is of the peer that has the longest zone, by whole labels.
 func TestPeerOf(t *testing.T) {
-	e := edge.Edges{Peers: []edge.Peer{
+	e := edge.Edges{Realm: []model.Name{"ours.b.example."}, Peers: []edge.Peer{
 		{Name: "one.", Zones: []model.Name{"b.example."}}, {Name: "two.", Zones: []model.Name{"x.b.example.", "c.example."}},
 	}}
 	for name, want := range map[model.Name]model.Name{
 		"b.example.": "one.", "www.b.example.": "one.", "x.b.example.": "two.", "www.x.b.example.": "two.", "evilb.example.": "", "yx.b.example.": "one.", "example.": "",
+		"ours.b.example.": "", "www.ours.b.example.": "", "yours.b.example.": "one.",
 	} {
 		if p, ok := e.PeerOf(name); p.Name != want || ok != (want != "") {
 			t.Errorf("%s is of %q, want %q", name, p.Name, want)

@@ -58,7 +58,7 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 	refuse := func(why wire.Refusal) wire.Message { return wire.Refuse{ID: m.ID, Reason: why} }
 	byEdge := m.From == p.settings.Name
 	switch {
-	case !byEdge && !policy.SpeaksFor(p.settings.Zones, m.From):
+	case !s.speaks(p.settings.Name, m.From):
 		return refuse(wire.RefusedSource)
 	case !policy.SpeaksFor(s.Zones, m.To):
 		return refuse(wire.RefusedTarget)

@@ -315,7 +315,7 @@ func newTestEdge(n *network, letter string, listen string) *testEdge {
 		model.Name("host" + letter + "." + string(zone)): {hostA, []model.Port{{Protocol: model.TCP, Port: 80, To: 8080}}},
 	}}
 	settings.New(&e.c, nil, nil, nil)
-	e.c.Name, e.c.Zones, e.c.Listen, e.c.Proxy = "edge."+zone, []model.Name{zone}, netip.MustParseAddrPort(listen), netip.MustParsePrefix("172.31.0.0/16")
+	e.c.Name, e.c.Zones, e.c.Realm, e.c.Listen, e.c.Proxy = "edge."+zone, []model.Name{zone}, []model.Name{zone}, netip.MustParseAddrPort(listen), netip.MustParsePrefix("172.31.0.0/16")
 	e.c.Out = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
 	e.c.In = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
 	began := time.Now()

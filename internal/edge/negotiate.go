@@ -95,7 +95,7 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s wants encryption, which we do not have", a.edge)
 	}
 	now := s.Now()
-	if !s.stillOut(a.pact.Key) {
+	if !s.stillOut(a.pact.Key) || !s.speaks(a.edge, a.pact.Remote) {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)
 	}
 	before, found := s.pacts.ByTag(a.pact.Own)

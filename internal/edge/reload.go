@@ -90,9 +90,8 @@ func (s life) settle(ended []pact.Pact) {
 // allows reports whether a pact may stand under a configuration. One that is narrower by now ends: the next question opens another.
 func (c *inForce) allows(p pact.Pact, before inForce, names Names) bool {
 	peer, known := c.peer(model.Name(p.Peers))
-	speaks := p.Remote == peer.Name || policy.SpeaksFor(peer.Zones, p.Remote)
 	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // we are another edge
-	if !c.Given() || !known || !speaks || other || !c.Proxy.Contains(p.Proxy) {
+	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || !c.Proxy.Contains(p.Proxy) {
 		return false
 	}
 	if p.Out {
@@ -119,6 +118,12 @@ func (c *inForce) allows(p pact.Pact, before inForce, names Names) bool {
 		}
 	}
 	return true
+}
+
+// speaks reports whether a peer may use a name: its own, or one that is asked of it and of no other.
+func (c *inForce) speaks(peer, name model.Name) bool {
+	owner, found := c.PeerOf(name)
+	return name == peer || found && owner.Name == peer
 }
 
 // termsOfRule are a rule's own; one that contradicts itself allows nothing.

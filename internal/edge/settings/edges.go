@@ -29,6 +29,7 @@ type Edges struct {
 	Listen     netip.AddrPort // TCP of links; the tunnel is at UDP 6081 of the address
 	Proxy      netip.Prefix   // what stands for hosts behind edges, /16 to /28
 	Zones      []model.Name   // what we speak for
+	Realm      []model.Name   // what we are authoritative for: no peer speaks for a name of it
 	MTU        int            // inner octets, 1280 to 9000; 0: by probing
 	Hold       time.Duration  // of a pact, where no rule says, 10s to 24h
 	Idle       time.Duration  // until an unused pact ends
@@ -64,8 +65,11 @@ func (e *Edges) Paths(configuration string) (chain, key string) {
 	return schema.Beside(configuration, e.Chain), schema.Beside(configuration, e.Key)
 }
 
-// PeerOf finds the peer that speaks for a name: that of the longest zone.
+// PeerOf finds the peer that speaks for a name: that of the longest zone. One zone may be around another's, or around ours.
 func (e *Edges) PeerOf(name model.Name) (found Peer, ok bool) {
+	if slices.ContainsFunc(e.Realm, name.In) {
+		return Peer{}, false
+	}
 	longest := model.Name("")
 	for _, p := range e.Peers {
 		for _, z := range p.Zones {
@@ -172,7 +176,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 			faults.Add(z.Line, "edges.zones: %s is in none of realm.zones", z.Value)
 		}
 	}
-	if len(e.Zones) == 0 {
+	if e.Realm = own; len(e.Zones) == 0 {
 		e.Zones = own
 	}
 	d.finishPeers(faults, own)

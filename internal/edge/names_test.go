@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"testing"
+
+	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
+)
+
+// nested gives an edge a peer whose zone is around all others.
+func nested(e *testEdge) {
+	e.c.Peers = append(e.c.Peers, settings.Peer{Name: "edge.elsewhere.", Zones: []model.Name{"example."}, Pins: [][32]byte{{1}}})
+}
+
+// opens is what an edge answers to an open of a peer.
+func (e *testEdge) opens(peer model.Name, m wire.Open) wire.Message {
+	m.ID, m.Round, m.Offer.Name = 1, 1, "full"
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return far{e.Service}.admit(e.peerNamed(peer), m)
+}
+
+// Whose zone is around another's, or around ours, does not speak for names there.
+func TestNestedZones(t *testing.T) {
+	t.Parallel()
+	_, b := newPair(t, func(_, b *testEdge) { nested(b); b.names["edge.elsewhere."] = b.names["hostb.b.example."] })
+	for from, admitted := range map[model.Name]bool{
+		"x.example.": true, "edge.elsewhere.": true, "hosta.a.example.": false, "a.example.": false, "hostb.b.example.": false, "x.b.example.": false,
+	} {
+		answer := b.opens("edge.elsewhere.", wire.Open{From: from, To: "hostb.b.example.", Tag: 77, Host: 1})
+		if _, is := answer.(wire.Accept); is != admitted {
+			t.Errorf("%s: %+v", from, answer)
+		}
+	}
+	if b.Owns("x.b.example.") || b.Owns("b.example.") {
+		t.Error("a name of ours is asked of a peer")
+	}
+}
+
+// A name that is another peer's by a reload is not its former peer's any more.
+func TestNestedZonesAfterReload(t *testing.T) {
+	t.Parallel()
+	_, b := newPair(t, func(_, b *testEdge) { nested(b); b.c.Peers[0].Zones = []model.Name{"elsewhere."} })
+	if answer := b.opens("edge.elsewhere.", wire.Open{From: "hosta.a.example.", To: "hostb.b.example.", Tag: 77, Host: 1}); answer.Type() != "accept" {
+		t.Fatalf("%+v", answer)
+	}
+	b.reload(t, func(c *settings.Edges) {
+		c.Peers = []settings.Peer{c.Peers[0], c.Peers[1]}
+		c.Peers[0].Zones = []model.Name{"a.example."}
+	})
+	if left := b.plane.all(); len(left) > 0 {
+		t.Errorf("%+v is left", left)
+	}
+}
