@@ -104,6 +104,9 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d policy.Decision) (pact.Pact, error) {
 	now := s.Now()
 	key := pact.Key{Host: host, Local: m.To, Remote: m.From}
+	if m.From == p.settings.Name {
+		key.Shown = uint64(m.Host)
+	}
 	before, _ := s.pacts.ByKey(key)
 	agreed := pact.Agreed{
 		Other: uint64(m.Host), Terms: d.Terms, In: true, Rule: d.Rule, Link: p.number, Vouched: policy.Pinned, Until: now.Add(s.holdOf(d.Terms)),
@@ -112,6 +115,7 @@ func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d po
 	taken, err := s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
 	if errors.Is(err, pact.ErrMoved) { // the name stands for another machine there now
 		life(s).end("the name has moved", before)
+		life(s).tell("the name has moved", []pact.Pact{before})
 		before = pact.Pact{}
 		taken, err = s.pacts.Accept(now, key, p.settings.Name.String(), uint32(m.Tag), agreed)
 	}

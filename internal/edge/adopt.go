@@ -65,7 +65,7 @@ func (s life) adoptPacts(records keptRecords, rest time.Duration) error {
 			return true
 		}
 		p := pact.Pact{
-			Key: pact.Key{Host: d.Host, Local: kept.Local, Remote: kept.Remote}, Other: kept.Other, Number: d.Number, Own: d.Own, Peer: d.Peer, Proxy: d.Proxy,
+			Key: pact.Key{Host: d.Host, Local: kept.Local, Remote: kept.Remote, Shown: kept.Shown}, Other: kept.Other, Number: d.Number, Own: d.Own, Peer: d.Peer, Proxy: d.Proxy,
 			Peers: kept.Edge, Link: d.Link, State: pact.Live, Out: d.Out, In: d.In, Ping: d.Ping, Whole: d.Whole, Terms: kept.Terms, Rule: kept.Rule,
 			Opened: now.Add(-time.Since(kept.Opened)), Until: d.Until, Used: now, Vouched: kept.Vouch,
 		}
@@ -97,7 +97,7 @@ func (s life) adoptPacts(records keptRecords, rest time.Duration) error {
 			continue
 		}
 		p := pact.Pact{
-			Key: pact.Key{Host: kept.Host, Local: kept.Local, Remote: kept.Remote}, Other: kept.Other, Number: uint16(own), Own: own, Peer: kept.Peer,
+			Key: pact.Key{Host: kept.Host, Local: kept.Local, Remote: kept.Remote, Shown: kept.Shown}, Other: kept.Other, Number: uint16(own), Own: own, Peer: kept.Peer,
 			Proxy: kept.Proxy, Peers: kept.Edge, State: pact.Resting, Used: now, Rests: now.Add(left),
 		}
 		if err := s.pacts.Adopt(now, p); err != nil {

@@ -31,6 +31,7 @@ type keptPact struct {
 	Proxy  netip.Addr     `json:"proxy"`
 	Peer   uint32         `json:"peer"` // tag
 	Other  uint64         `json:"other"`
+	Shown  uint64         `json:"shown,omitempty"`
 	Edge   string         `json:"edge"`
 	Rule   [2]int         `json:"rule"`
 	Terms  policy.Terms   `json:"terms"`
@@ -52,7 +53,7 @@ func keyOfPact(own uint32) string { return fmt.Sprintf("%s%08x", prefixPact, own
 func (s life) writePact(p pact.Pact, rests time.Time) {
 	opened := time.Now().Add(-s.Now().Sub(p.Opened))
 	s.write(keyOfPact(p.Own), keptPact{
-		Host: p.Host, Local: p.Local, Remote: p.Remote, Proxy: p.Proxy, Peer: p.Peer, Other: p.Other, Edge: p.Peers, Rule: p.Rule, Terms: p.Terms, Vouch: p.Vouched,
+		Host: p.Host, Local: p.Local, Remote: p.Remote, Proxy: p.Proxy, Peer: p.Peer, Other: p.Other, Shown: p.Shown, Edge: p.Peers, Rule: p.Rule, Terms: p.Terms, Vouch: p.Vouched,
 		Opened: opened.Round(time.Millisecond), Rests: rests,
 	})
 }

@@ -1,11 +1,13 @@
 package edge
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/edge/settings"
 	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
 // nested gives an edge a peer whose zone is around all others.
@@ -52,4 +54,39 @@ func TestNestedZonesAfterReload(t *testing.T) {
 	if left := b.plane.all(); len(left) > 0 {
 		t.Errorf("%+v is left", left)
 	}
+}
+
+// Hosts that are known by their edge's name have a pact each, over a restart as well.
+func TestHostsByEdge(t *testing.T) {
+	t.Parallel()
+	second := netip.MustParseAddr("10.0.0.101")
+	a, b := newPair(t, func(a, _ *testEdge) { a.c.Out[0].Offer.Name = "edge" })
+	ask := func(host netip.Addr) {
+		t.Helper()
+		if _, err := a.Find(t.Context(), nameserver.AbroadQuestion{Name: "hostb.b.example.", Asker: host}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(hostA)
+	ask(second)
+	if at, there := a.plane.all(), b.plane.all(); len(at) != 2 || len(there) != 2 {
+		t.Fatalf("%+v and %+v", at, there)
+	}
+	before := b.plane.all()
+	b.restart(t)
+	ask(hostA)
+	if after := b.plane.all(); len(after) != 2 || after[0].Own != before[0].Own || after[1].Own != before[1].Own {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
+
+// A peer is told of a pact that ends because its name stands for another machine.
+func TestMovedNameIsTold(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t, nil)
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	b.opens("edge.a.example.", wire.Open{From: "hosta.a.example.", To: "hostb.b.example.", Tag: 77, Host: 1})
+	eventually(t, "the peer has ended it", func() bool { return len(a.plane.all()) == 0 })
 }

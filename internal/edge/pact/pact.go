@@ -11,6 +11,7 @@ import (
 type Key struct {
 	Host          netip.Addr // private
 	Local, Remote model.Name
+	Shown         uint64 // of a remote host that its edge's name stands for: its wire.HostID, as others have the same name; else 0
 }
 
 // State is how far a pact is.

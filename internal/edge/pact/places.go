@@ -69,6 +69,9 @@ func (p *places) indexOf(a netip.Addr) (int, bool) {
 func (p *places) preferred(secret *[16]byte, k Key) int {
 	text := append(k.Host.AsSlice(), k.Local...)
 	text = append(append(text, 0), k.Remote...)
+	if k.Shown != 0 {
+		text = binary.BigEndian.AppendUint64(append(text, 0), k.Shown)
+	}
 	return int(siphash.Sum(secret, text) % uint64(len(p.usable)))
 }
 
