@@ -28,6 +28,8 @@ func (s far) Heard(name model.Name, m wire.Message) {
 			show(s).refused(name, m.From, m.To, string(r.Reason), true)
 		}
 		s.send(name, answer)
+	case wire.Accept:
+		s.late(p, m)
 	case wire.Close:
 		s.ended(p, m.Pacts, m.Reason)
 	case wire.Resume:
@@ -40,6 +42,14 @@ func (s far) Heard(name model.Name, m wire.Message) {
 		s.renewed(p, m)
 	case wire.Leave:
 		life(s).endAll(func(at pact.Pact) bool { return at.Peers == name.String() }, "the peer stops")
+	}
+}
+
+// late gives a pact back that was accepted when nobody waited for it any more; the lock is held.
+func (s far) late(p *peer, m wire.Accept) {
+	pair := wire.Pair{Mine: wire.Tag(m.ID), Yours: m.Tag} //nolint:gosec // the lower half, as the open had it
+	if _, stands := s.matching(p, wire.Pair{Mine: pair.Yours, Yours: pair.Mine}); !stands && pair.Mine != 0 {
+		s.send(p.settings.Name, wire.Close{Pacts: []wire.Pair{pair}, Reason: "too late"})
 	}
 }
 

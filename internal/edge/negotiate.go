@@ -55,6 +55,7 @@ func (s near) negotiate(o *opening, a ask) {
 // openOf is the question.
 func (s near) openOf(a ask) wire.Open {
 	m := wire.Open{
+		ID:   random()<<32 | uint64(a.pact.Own), // an accept that comes too late says by it which pact it is of
 		From: a.from, To: a.pact.Remote, Host: a.peer.hostID(a.pact.Host.As4()), Tag: wire.Tag(a.pact.Own), Round: 1,
 		Require: said(a.rule.Require), Offer: said(a.rule.Offer), Hold: seconds(a.rule.Require.Hold),
 	}
@@ -101,6 +102,10 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 	before, found := s.pacts.ByTag(a.pact.Own)
 	if !found {
 		return pact.Pact{}, full(errors.New("it has ended meanwhile"))
+	}
+	if before.State == pact.Live && before.Peer != uint32(m.Tag) {
+		life(s).end("the peer has begun anew", before)
+		return pact.Pact{}, full(errors.New("the peer has lost the pact: ask again"))
 	}
 	agreed := pact.Agreed{
 		Other: uint64(m.Host), Terms: terms, Out: true, Rule: a.place, Link: a.peer.number, Vouched: policy.Pinned, Until: now.Add(s.holdOf(terms)),
