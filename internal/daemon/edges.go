@@ -8,8 +8,7 @@ import (
 
 func (g hostServices) newEdges() *edge.Service {
 	return edge.New(edge.Options{
-		Plane: func() edge.Plane { return g.data }, Names: func() edge.Names { return realm.Reachable{Realm: g.view.Load().realm} },
-		Events: &g.events, Keeps: g.plane.Keeps, Now: datapath.Now, Log: g.log,
+		Plane: func() edge.Plane { return g.data }, Events: &g.events, Keeps: g.plane.Keeps, Now: datapath.Now, Log: g.log,
 	}.Sockets())
 }
 

@@ -73,7 +73,7 @@ func (s far) admit(p *peer, m wire.Open) wire.Message {
 	case !policy.SpeaksFor(s.Zones, m.To):
 		return refuse(wire.RefusedTarget)
 	}
-	host, open, known := s.Names().Reach(m.To)
+	host, open, known := s.names.Reach(m.To)
 	if !known {
 		return refuse(wire.RefusedName)
 	}

@@ -320,7 +320,7 @@ func newTestEdge(n *network, letter string, listen string) *testEdge {
 	e.c.In = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
 	began := time.Now()
 	e.Service = New(Options{
-		Plane: func() Plane { return e.plane }, Names: func() Names { return e.names }, Events: &e.events, Keeps: e.keeps.Load,
+		Plane: func() Plane { return e.plane }, Events: &e.events, Keeps: e.keeps.Load,
 		Now: func() model.Instant { return model.Instant(time.Since(began)) + 1 }, Listen: n.listen, Dial: n.dial, Log: slog.New(slog.DiscardHandler),
 	})
 	return e

@@ -74,7 +74,7 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	}
 	configured, _ := s.PeerOf(q.Name)
 	p := s.peerNamed(configured.Name)
-	local, named := s.Names().Reverse(q.Asker)
+	local, named := s.names.Reverse(q.Asker)
 	if !named {
 		local = s.Name
 	}

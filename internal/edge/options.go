@@ -24,7 +24,7 @@ type Plane interface {
 	Pacts(visit func(datapath.Pact) bool) error
 }
 
-// Names are those of the realm in force.
+// Names are those of a configuration's realm.
 type Names interface {
 	// Reverse is the name of the host that has an address.
 	Reverse(netip.Addr) (model.Name, bool)
@@ -44,7 +44,6 @@ type Store interface {
 // Options are what a Service needs.
 type Options struct {
 	Plane  func() Plane
-	Names  func() Names
 	Events Emitter
 	Keeps  func() bool // whether the data plane outlives us
 	Now    func() model.Instant

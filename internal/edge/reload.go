@@ -13,13 +13,14 @@ import (
 // inForce is a configuration with what is made of it.
 type inForce struct {
 	settings.Edges
+	names     Names // of its realm
 	out, in   []policy.Rule
 	certified certified
 }
 
 // commit puts a configuration into force, and takes what it forbids out of the data plane. It returns what was before, and what it
 // has ended there.
-func (s life) commit(c inForce, names Names) (before inForce, ended []pact.Pact, err error) {
+func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pacts == nil {
@@ -33,7 +34,7 @@ func (s life) commit(c inForce, names Names) (before inForce, ended []pact.Pact,
 	}
 	before = s.inForce
 	for p := range s.pacts.All() {
-		if p.State == pact.Live && !c.allows(p, before, names) {
+		if p.State == pact.Live && !c.allows(p, before) {
 			ended = append(ended, p)
 		}
 	}
@@ -56,12 +57,16 @@ func (s life) putBack(list []pact.Pact) (err error) {
 	return err
 }
 
-// rollback undoes commit.
+// rollback undoes commit. What was opened meanwhile stands where the rules that are in force again let it.
 func (s life) rollback(before inForce, ended []pact.Pact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inForce = before
-	return errors.Join(s.Plane().SetEdges(planeOf(before.Edges)), s.putBack(ended))
+	err := errors.Join(s.Plane().SetEdges(planeOf(before.Edges)), s.putBack(ended))
+	if s.pacts != nil {
+		s.tell("reload", s.endAll(func(p pact.Pact) bool { return !before.allows(p, before) }, "reload"))
+	}
+	return err
 }
 
 // settle lets what was ended go, and tells peers of it.
@@ -88,7 +93,7 @@ func (s life) settle(ended []pact.Pact) {
 }
 
 // allows reports whether a pact may stand under a configuration. One that is narrower by now ends: the next question opens another.
-func (c *inForce) allows(p pact.Pact, before inForce, names Names) bool {
+func (c *inForce) allows(p pact.Pact, before inForce) bool {
 	peer, known := c.peer(model.Name(p.Peers))
 	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // we are another edge
 	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || !c.Proxy.Contains(p.Proxy) {
@@ -104,7 +109,7 @@ func (c *inForce) allows(p pact.Pact, before inForce, names Names) bool {
 		return true
 	}
 	rule, _, passes := policy.Judge(c.in, policy.Question{From: p.Remote, To: p.Local, Vouched: p.Vouched}, false)
-	host, open, known := names.Reach(p.Local)
+	host, open, known := c.names.Reach(p.Local)
 	if !passes || !known || host != p.Host || !p.Terms.Within(termsOfRule(rule)) || !policy.SpeaksFor(c.Zones, p.Local) {
 		return false
 	}

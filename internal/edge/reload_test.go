@@ -197,3 +197,30 @@ func TestRenewal(t *testing.T) {
 	a.mu.Unlock()
 	eventually(t, "both are prolonged", func() bool { return a.plane.all()[0].Until > at && b.plane.all()[0].Until > there })
 }
+
+// Between a reload's parts the names of the new configuration hold; where it fails, nothing stands that only its rules have let in.
+func TestReloadFailsAfterAnOpen(t *testing.T) {
+	t.Parallel()
+	_, b := newPair(t, func(_, b *testEdge) { b.c.In = nil })
+	names := maps.Clone(b.names)
+	names["new.b.example."] = fakeHost{address: netip.MustParseAddr("10.0.0.101"), open: []model.Port{{}}}
+	opens := b.c
+	opens.In = []settings.Rule{{From: []model.Name{"*"}, To: []model.Name{"*"}}}
+	next, err := b.Prepare(b.kept, "", names, opens)
+	if err == nil {
+		err = next.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := wire.Open{From: "hosta.a.example.", To: "new.b.example.", Tag: 77, Host: 1}
+	if answer := b.opens("edge.a.example.", m); answer.Type() != "accept" {
+		t.Fatalf("%+v", answer)
+	}
+	if err := next.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.plane.all(); len(left) > 0 {
+		t.Errorf("%+v is left", left)
+	}
+}

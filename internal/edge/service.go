@@ -55,7 +55,7 @@ func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges
 	s.mu.Lock()
 	s.kept = kept
 	s.mu.Unlock()
-	next := inForce{Edges: c, out: rulesOf(c.Out, c.Hold), in: rulesOf(c.In, c.Hold)}
+	next := inForce{Edges: c, names: names, out: rulesOf(c.Out, c.Hold), in: rulesOf(c.In, c.Hold)}
 	if c.Given() {
 		var err error
 		if next.certified, err = certificate(kept, file, c); err != nil {
@@ -70,7 +70,7 @@ func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges
 	var before inForce
 	var ended []pact.Pact
 	return lifecycle.Change{
-		Commit:   func() (err error) { before, ended, err = life{s}.commit(next, names); return err },
+		Commit:   func() (err error) { before, ended, err = life{s}.commit(next); return err },
 		Rollback: func() error { return life{s}.rollback(before, ended) },
 		Settle:   func() { life{s}.settle(ended); s.follow() },
 	}, nil
