@@ -74,12 +74,9 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	}
 	configured, _ := s.PeerOf(q.Name)
 	p := s.peerNamed(configured.Name)
-	local, named := s.names.Reverse(q.Asker)
-	if !named {
-		local = s.Name
-	}
+	local, named := s.localOf(q.Asker)
 	judged := policy.Question{From: local, To: q.Name, Vouched: policy.Pinned}
-	rule, place, passes := policy.Judge(s.out, judged, false)
+	rule, _, passes := policy.Judge(s.out, judged, false)
 	if !passes {
 		return nil, none, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s", local, q.Name)
 	}
@@ -104,7 +101,7 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	}
 	o := &opening{done: make(chan struct{})}
 	s.opening[key] = o
-	go s.negotiate(o, ask{peer: p, edge: configured.Name, pact: reserved, from: s.disclosed(rule.Offer.Name, local, p.hostID(q.Asker.As4())), rule: rule, place: place})
+	go s.negotiate(o, ask{peer: p, edge: configured.Name, pact: reserved, from: s.disclosed(rule.Offer.Name, local, p.hostID(q.Asker.As4())), rule: rule})
 	return o, none, nil
 }
 

@@ -16,12 +16,11 @@ import (
 
 // ask is what a peer is asked.
 type ask struct {
-	peer  *peer
-	edge  model.Name // of the peer
-	pact  pact.Pact
-	from  model.Name // as the peer is told
-	rule  policy.Rule
-	place int
+	peer *peer
+	edge model.Name // of the peer
+	pact pact.Pact
+	from model.Name // as the peer is told
+	rule policy.Rule
 }
 
 // negotiate asks a peer for a pact, and ends what waits for it.
@@ -84,21 +83,22 @@ func (s near) agreed(a ask, answer wire.Message) (nameserver.AbroadAnswer, error
 
 // accepted puts a pact that a peer has taken into the data plane; the lock is held.
 func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
-	own, err := a.rule.Terms()
+	rule, place, passes := s.stillOut(a) // the rules may be others by now
+	if !passes {
+		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)
+	}
+	own, err := rule.Terms()
 	if err != nil {
-		return pact.Pact{}, full(fmt.Errorf("edges.out[%d]: %w", a.place, err))
+		return pact.Pact{}, full(fmt.Errorf("edges.out[%d]: %w", place, err))
 	}
 	terms, known := heard(m.Terms)
 	if !known || !terms.Within(own) {
-		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s accepts on other terms than edges.out[%d] has", a.edge, a.place)
+		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s accepts on other terms than edges.out[%d] has", a.edge, place)
 	}
 	if terms.Confidential == policy.Yes {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeProhibited, "edge %s wants encryption, which we do not have", a.edge)
 	}
 	now := s.Now()
-	if !s.stillOut(a.pact.Key) || !s.speaks(a.edge, a.pact.Remote) {
-		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)
-	}
 	before, found := s.pacts.ByTag(a.pact.Own)
 	if !found {
 		return pact.Pact{}, full(errors.New("it has ended meanwhile"))
@@ -108,7 +108,7 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 		return pact.Pact{}, full(errors.New("the peer has lost the pact: ask again"))
 	}
 	agreed := pact.Agreed{
-		Other: uint64(m.Host), Terms: terms, Out: true, Rule: a.place, Link: a.peer.number, Vouched: policy.Pinned, Until: now.Add(s.holdOf(terms)),
+		Other: uint64(m.Host), Terms: terms, Out: true, Rule: place, Link: a.peer.number, Vouched: policy.Pinned, Until: now.Add(s.holdOf(terms)),
 	}
 	var p pact.Pact
 	if before.State == pact.Live { // the other way stands

@@ -1,11 +1,15 @@
 package edge
 
 import (
+	"maps"
+	"net/netip"
 	"testing"
 
 	"github.com/realmgate/realmgate/internal/edge/pact"
 	"github.com/realmgate/realmgate/internal/edge/policy"
+	"github.com/realmgate/realmgate/internal/edge/settings"
 	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // underWay is the question of hosta for hostb while it waits for its answer.
@@ -16,8 +20,8 @@ func (e *testEdge) underWay(t *testing.T) ask {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule, place, _ := policy.Judge(e.out, policy.Question{From: key.Local, To: key.Remote, Vouched: policy.Pinned}, false)
-	return ask{peer: e.peerNamed("edge.b.example."), edge: "edge.b.example.", pact: reserved, from: key.Local, rule: rule, place: place}
+	rule, _, _ := policy.Judge(e.out, policy.Question{From: key.Local, To: key.Remote, Vouched: policy.Pinned}, false)
+	return ask{peer: e.peerNamed("edge.b.example."), edge: "edge.b.example.", pact: reserved, from: key.Local, rule: rule}
 }
 
 // accepts is what comes of an accept.
@@ -68,6 +72,61 @@ func TestLateAccept(t *testing.T) {
 	far{a.Service}.Heard("edge.b.example.", wire.Accept{ID: 1<<40 | 77, Tag: wire.Tag(tag)})
 	eventually(t, "it has ended", func() bool { return len(b.plane.all()) == 1 })
 	if left := b.plane.all()[0]; left.Own != at.Peer {
+		t.Errorf("%+v is left", left)
+	}
+}
+
+// An answer that comes after a reload is judged by what is in force then.
+func TestAcceptedAfterReload(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		about  string
+		change func(e *testEdge, c *settings.Edges)
+		passes bool
+	}{
+		{"the same", func(*testEdge, *settings.Edges) {}, true},
+		{"narrower terms", func(_ *testEdge, c *settings.Edges) {
+			c.Out = []settings.Rule{c.Out[0]}
+			c.Out[0].Require.Services = []model.Port{{Protocol: model.TCP, Port: 443, To: 443}}
+		}, false},
+		{"another peer has the name", func(_ *testEdge, c *settings.Edges) {
+			c.Peers = append([]settings.Peer{{Name: "edge.c.example.", Zones: []model.Name{"hostb.b.example."}, Pins: [][32]byte{{1}}}}, c.Peers...)
+		}, false},
+		{"another proxy range", func(_ *testEdge, c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.30.0.0/16") }, false},
+		{"another host has the address", func(e *testEdge, _ *settings.Edges) {
+			e.names = fakeNames{"hostc.a.example.": e.names["hosta.a.example."]}
+		}, false},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			t.Parallel()
+			a, _ := newPair(t, nil)
+			a.mu.Lock()
+			asked := a.underWay(t)
+			a.mu.Unlock()
+			a.reload(t, func(c *settings.Edges) { test.change(a, c) })
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if p, err := a.accepts(asked, 77); (err == nil) != test.passes {
+				t.Errorf("%+v, %v", p, err)
+			}
+		})
+	}
+}
+
+// A pact that a host asked for is not another's who has its address later.
+func TestPactEndsWithItsHost(t *testing.T) {
+	t.Parallel()
+	a, _ := newPair(t, nil)
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	a.names = maps.Clone(a.names)
+	moved := a.names["hosta.a.example."]
+	a.names["hostc.a.example."] = moved
+	moved.address = netip.MustParseAddr("10.0.0.101")
+	a.names["hosta.a.example."] = moved
+	a.reload(t, func(*settings.Edges) {})
+	if left := a.plane.all(); len(left) > 0 {
 		t.Errorf("%+v is left", left)
 	}
 }

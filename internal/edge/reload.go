@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/pact"
@@ -100,6 +101,9 @@ func (c *inForce) allows(p pact.Pact, before inForce) bool {
 		return false
 	}
 	if p.Out {
+		if local, _ := c.localOf(p.Host); local != p.Local { // the address is another host's
+			return false
+		}
 		rule, _, passes := policy.Judge(c.out, policy.Question{From: p.Local, To: p.Remote, Vouched: p.Vouched}, false)
 		if !passes || !p.In && !p.Terms.Within(termsOfRule(rule)) {
 			return false
@@ -123,6 +127,14 @@ func (c *inForce) allows(p pact.Pact, before inForce) bool {
 		}
 	}
 	return true
+}
+
+// localOf is the name that pacts of a host have: its own, or ours where it has none.
+func (c *inForce) localOf(host netip.Addr) (name model.Name, named bool) {
+	if name, named = c.names.Reverse(host); named {
+		return name, true
+	}
+	return c.Name, false
 }
 
 // speaks reports whether a peer may use a name: its own, or one that is asked of it and of no other.

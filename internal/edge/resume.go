@@ -128,8 +128,10 @@ func (s life) askRenewal(list []pact.Pact) {
 	}
 }
 
-// stillOut reports whether our rules let a host ask still; the lock is held.
-func (s near) stillOut(k pact.Key) bool {
-	_, _, passes := policy.Judge(s.out, policy.Question{From: k.Local, To: k.Remote, Vouched: policy.Pinned}, false)
-	return passes && s.owns(k.Remote)
+// stillOut finds the rule that lets a host ask still, and ask that peer; the lock is held.
+func (s near) stillOut(a ask) (rule policy.Rule, place int, passes bool) {
+	rule, place, passes = policy.Judge(s.out, policy.Question{From: a.pact.Local, To: a.pact.Remote, Vouched: policy.Pinned}, false)
+	local, _ := s.localOf(a.pact.Host)
+	same := local == a.pact.Local && s.peers[a.edge] == a.peer && s.Proxy.Contains(a.pact.Proxy)
+	return rule, place, passes && same && s.owns(a.pact.Remote) && s.speaks(a.edge, a.pact.Remote)
 }
