@@ -18,6 +18,12 @@ hosts:
     services: [{name: www.hosta.foo.example., protocol: tcp, port: 80, to: 8080}]
 `
 
+const edges = `edges:
+  name: edge.foo.example.
+  listen: 198.18.0.1:48001
+  proxy: 172.31.0.0/16
+`
+
 func document(t *testing.T, text string) *config.Document {
 	t.Helper()
 	d, err := config.NewDocument("test.yaml", []byte(text))
@@ -46,6 +52,8 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 		"interfaces":     strings.Replace(text, "eth1", "eth2", 1),
 		"capacity":       text + "capacity: 5000\n",
 		"outbound.slots": text + "outbound: {slots: 5}\n",
+		"edges.pacts":    text + edges + "  pacts: 8192\n",
+		"edges.links":    text + edges + "  links: 512\n",
 		"dns.public":     strings.Replace(text, "198.18.0.1,", "198.18.0.3,", 1),
 		"dns.private":    strings.Replace(text, "10.0.0.1}", "10.0.0.2}", 1),
 	} {
@@ -53,7 +61,7 @@ func TestReloadRefusesWhatOnlyARestartChanges(t *testing.T) {
 			t.Errorf("%s: %q", key, keys)
 		}
 	}
-	for _, same := range []string{text, strings.Replace(text, "10.0.0.100", "10.0.0.101", 1), text + "ipv6: forward\n"} {
+	for _, same := range []string{text, strings.Replace(text, "10.0.0.100", "10.0.0.101", 1), text + "ipv6: forward\n", text + edges} {
 		if keys := refused(same); len(keys) > 0 {
 			t.Errorf("%q", keys)
 		}

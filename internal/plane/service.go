@@ -51,6 +51,8 @@ func Immutable(old, c *config.Config) map[string]bool {
 		"capacity":          old.Capacity == c.Capacity,
 		"chains":            old.SingleFlows() == c.SingleFlows(), // without any there are no sessions
 		"outbound.slots":    old.Outbound.Slots == c.Outbound.Slots,
+		"edges.pacts":       old.Edges.Pacts == c.Edges.Pacts,
+		"edges.links":       old.Edges.Links == c.Edges.Links,
 	}
 }
 

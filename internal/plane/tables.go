@@ -88,6 +88,7 @@ func (p *Plane) tables(w Wants) datapath.Options {
 		Stack: c.Interfaces.Stack, Capacity: capacity, Reserve: capacity / reserved, Outbound: w.Outbound, Slots: c.Outbound.Slots, Logger: p.log,
 		Reservations: Reservations(c), Bindings: bindings(c, w.Bindings+w.Room.Bindings), BoundPorts: min(spare(w.Ports+w.Room.Ports), datapath.MaxBoundPorts),
 		Addresses: spare(len(w.addresses())), Owners: max(1024, 2*len(c.Hosts.OneToOneAddresses())), Services: spare(len(w.Open)) + w.Room.Services, Names: spare(w.Names),
+		Pacts: c.Edges.Pacts, Links: c.Edges.Links,
 	}
 }
 

@@ -31,6 +31,16 @@ func TestShortRestNeedsManyBindings(t *testing.T) {
 	}
 }
 
+// The tables of edges are as large as is configured.
+func TestTablesOfEdges(t *testing.T) {
+	t.Parallel()
+	c := new(config.Config)
+	c.Pool.Rest, c.Edges.Pacts, c.Edges.Links = time.Hour, 16384, 512
+	if o := (&Plane{}).tables(Wants{Config: c}); o.Pacts != 16384 || o.Links != 512 {
+		t.Errorf("%d pacts, %d links", o.Pacts, o.Links)
+	}
+}
+
 // What starts can be reloaded, however many hosts may register themselves: there are no more bindings than a table can have.
 func TestRoomIsNoMoreThanATableCanHave(t *testing.T) {
 	t.Parallel()

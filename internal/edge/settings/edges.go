@@ -11,7 +11,7 @@ import (
 
 // What a file has at most, and the ports of edges.
 const (
-	MostPeers  = 4096
+	MostPeers  = 4095 // 12 bits of a VNI, and 0 is none
 	MostRules  = 256
 	MostPins   = 4
 	LinkPort   = 48001
