@@ -1,8 +1,10 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/netip"
 
 	"github.com/cilium/ebpf"
@@ -13,6 +15,15 @@ type Edges struct {
 	Proxy   netip.Prefix // of IPv4, 16 bits or more: addresses that stand for remote hosts
 	Address netip.Addr   // an IPv4 address of the gateway, where the tunnel comes in
 	Port    uint16       // of UDP
+}
+
+// edgesOf reads it back.
+func edgesOf(c *bpfControl) Edges {
+	if c.ProxySize == 0 {
+		return Edges{}
+	}
+	first := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, c.ProxyFirst)))
+	return Edges{Proxy: netip.PrefixFrom(first, 32-bits.TrailingZeros32(c.ProxySize)), Address: addressOf(c.EdgeAddress), Port: swap(c.EdgePort)}
 }
 
 // control is what the programs read of it.
@@ -29,7 +40,28 @@ func (e Edges) control() (proxyFirst, proxySize, address uint32, port uint16, er
 	return hostOrder(e.Proxy.Masked().Addr()), 1 << (32 - e.Proxy.Bits()), networkOrder(e.Address), swap(e.Port), nil
 }
 
-// SetEdges has the data plane meet packets of edges from now on, or no more. Pacts by proxy addresses of another prefix are to have ended.
+// Edges is where the data plane meets packets of edges.
+func (d *edgeTable) Edges() (Edges, error) {
+	var control bpfControl
+	if err := d.objects.ControlTable.Lookup(uint32(0), &control); err != nil {
+		return Edges{}, fmt.Errorf("read where edges are met: %w", err)
+	}
+	return edgesOf(&control), nil
+}
+
+// endOthers ends the sessions by proxy addresses, where those are others from now on: as proxy addresses of nobody, they would be
+// hosts outside, to which packets go as they are.
+func (d *edgeTable) endOthers(next Edges) error {
+	was, err := d.Edges()
+	if err != nil || was.Proxy == next.Proxy.Masked() || !was.Proxy.IsValid() {
+		return err
+	}
+	_, err = (&sessionTable{d.core}).EndSessions(func(s Session) bool { return s.Origin == "edge_out" || s.Origin == "edge_in" })
+	return err
+}
+
+// SetEdges has the data plane meet packets of edges from now on, or no more. Pacts by proxy addresses of another prefix are to have
+// ended; what is left of their sessions ends.
 func (d *edgeTable) SetEdges(e Edges) error {
 	first, size, address, port, err := e.control()
 	if err != nil {
@@ -39,6 +71,9 @@ func (d *edgeTable) SetEdges(e Edges) error {
 		if err := d.join(); err != nil {
 			return fmt.Errorf("load the programs of edges: %w", err)
 		}
+	}
+	if err := d.endOthers(e); err != nil {
+		return fmt.Errorf("end the sessions by proxy addresses that go: %w", err)
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -28,6 +28,23 @@ func TestEdgesOutliveTheDaemon(t *testing.T) {
 	g.dropped(g.fromEdge(a, tcp(client, port, packets.ACK)), "drop_edge_tag")
 }
 
+// Where the proxy addresses go, their sessions end at once: a packet to one leaves by no session of it, which would send it on as it is.
+func TestSessionsOfProxyAddressesThatGo(t *testing.T) {
+	t.Parallel()
+	g, a, b := newEdge(t)
+	out := udp(inA, endpoint(proxyA, 9))
+	g.sends(g.put(out), tagged(out, a))
+	was := must(g.data.Edges())(t)
+	if want := (datapath.Edges{Proxy: proxies, Address: publicAddress, Port: 6081}); was != want {
+		t.Errorf("edges %+v, want %+v", was, want)
+	}
+	check(t, g.data.EndPacts(a.Own, b.Own))
+	check(t, g.data.SetEdges(datapath.Edges{}))
+	if list := g.sessions(); len(list) > 0 {
+		t.Errorf("sessions %+v", list)
+	}
+}
+
 func pactsIn(g *gateway) (list []datapath.Pact) {
 	check(g.t, g.data.Pacts(func(p datapath.Pact) bool { list = append(list, p); return true }))
 	return list
