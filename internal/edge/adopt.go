@@ -7,7 +7,9 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/pact"
+	"github.com/realmgate/realmgate/internal/edge/settings"
 	"github.com/realmgate/realmgate/internal/edge/wire"
+	"github.com/realmgate/realmgate/internal/model"
 )
 
 // begin makes the store of pacts, of what an earlier daemon has left in the data plane and on the disk; the lock is held.
@@ -27,7 +29,11 @@ func (s life) begin(c inForce) error {
 		}
 	}
 	s.pacts = pact.New(s.options(c.Edges))
-	return errors.Join(s.adoptLinks(records), s.adoptPacts(records, c.Rest))
+	if err := errors.Join(s.adoptLinks(records), s.adoptPacts(records, c.Edges)); err != nil {
+		s.pacts, s.peers = nil, map[model.Name]*peer{} // the next configuration begins anew
+		return err
+	}
+	return nil
 }
 
 // adoptLinks takes up the links of the data plane that a record names, and ends all others.
@@ -53,14 +59,26 @@ func (s life) adoptLinks(records keptRecords) error {
 	return nil
 }
 
-// adoptPacts takes up the pacts of the data plane. Those of which the disk knows no names end. The proxy addresses of those that
-// are not there any more rest from now on.
-func (s life) adoptPacts(records keptRecords, rest time.Duration) error {
+// adoptPacts takes up the pacts of the data plane. Those of which the disk knows no names end, and so do all where we are at another
+// address or have other proxy addresses by now. The proxy addresses of all that have ended rest from now on.
+func (s life) adoptPacts(records keptRecords, c settings.Edges) error {
 	now := s.Now()
+	was, err := s.Plane().Edges()
+	if err != nil {
+		return err
+	}
+	same := was == planeOf(c)
 	var unknown []uint32
-	err := s.Plane().Pacts(func(d datapath.Pact) bool {
+	var nameless []datapath.Pact
+	err = s.Plane().Pacts(func(d datapath.Pact) bool {
 		kept, known := records.pacts[d.Own]
-		if !known || kept.Peer != d.Peer || kept.Host != d.Host || kept.Proxy != d.Proxy || !kept.Rests.IsZero() {
+		if !known {
+			nameless, unknown = append(nameless, d), append(unknown, d.Own)
+			return true
+		}
+		if !same || kept.Peer != d.Peer || kept.Host != d.Host || kept.Proxy != d.Proxy || !kept.Rests.IsZero() {
+			kept.Rests = time.Time{} // no earlier than from now on
+			records.pacts[d.Own] = kept
 			unknown = append(unknown, d.Own)
 			return true
 		}
@@ -86,12 +104,21 @@ func (s life) adoptPacts(records keptRecords, rest time.Duration) error {
 	if err := s.Plane().EndPacts(unknown...); err != nil {
 		return err
 	}
+	for _, d := range nameless { // opened just before a kill: an answer may have told of its address
+		for own, kept := range records.pacts {
+			if kept.Proxy == d.Proxy {
+				delete(records.pacts, own)
+				s.unwritten[keyOfPact(own)] = nil
+			}
+		}
+		records.pacts[d.Own] = keptPact{Host: d.Host, Proxy: d.Proxy, Peer: d.Peer}
+	}
 	for _, own := range records.owns() {
 		kept := records.pacts[own]
 		if kept.Rests.IsZero() {
-			kept.Rests = time.Now().Add(rest)
+			kept.Rests = time.Now().Add(c.Rest)
 		}
-		left := time.Until(kept.Rests)
+		left := min(time.Until(kept.Rests), c.Rest) // the clock may have been another
 		if left <= 0 {
 			s.unwritten[keyOfPact(own)] = nil
 			continue

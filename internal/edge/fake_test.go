@@ -31,6 +31,8 @@ type fakePlane struct {
 	pacts map[uint32]datapath.Pact // by our own tag
 	ended int
 	fail  error // of PutPact
+
+	failEnd error // of EndPacts
 }
 
 func newPlane() *fakePlane {
@@ -45,6 +47,10 @@ func (f *fakePlane) locked(do func() error) error {
 
 func (f *fakePlane) SetEdges(e datapath.Edges) error {
 	return f.locked(func() error { f.edges = e; return nil })
+}
+
+func (f *fakePlane) Edges() (e datapath.Edges, err error) {
+	return e, f.locked(func() error { e = f.edges; return nil })
 }
 
 func (f *fakePlane) PutEdgeLink(l datapath.EdgeLink) error {
@@ -100,6 +106,9 @@ func (f *fakePlane) ChangePact(p datapath.Pact) error {
 
 func (f *fakePlane) EndPacts(own ...uint32) error {
 	return f.locked(func() error {
+		if f.failEnd != nil {
+			return f.failEnd
+		}
 		for _, tag := range own {
 			delete(f.pacts, tag)
 			f.ended++

@@ -13,6 +13,8 @@ import (
 type Plane interface {
 	// SetEdges says where packets of edges are met; the zero value is nowhere.
 	SetEdges(datapath.Edges) error
+	// Edges is what SetEdges has said last, an earlier daemon's too.
+	Edges() (datapath.Edges, error)
 	PutEdgeLink(datapath.EdgeLink) error
 	PutEdgeKey(number uint32, out bool, epoch uint8, key [16]byte) error
 	EndEdgeLink(number uint32) error

@@ -26,8 +26,9 @@ func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	defer s.mu.Unlock()
 	if s.pacts == nil {
 		if !c.Given() {
+			err = s.clear()
 			s.inForce = c
-			return before, nil, nil
+			return before, nil, err
 		}
 		if err := s.begin(c); err != nil {
 			return before, nil, err
@@ -48,6 +49,32 @@ func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	}
 	s.inForce = c
 	return before, ended, nil
+}
+
+// clear takes out of the data plane what an earlier daemon with edges has left there, once. The records of its addresses stay on the disk.
+func (s life) clear() error {
+	if s.cleared {
+		return nil
+	}
+	plane := s.Plane()
+	was, err := plane.Edges()
+	if err != nil {
+		return err
+	}
+	var tags, links []uint32
+	if was != (datapath.Edges{}) {
+		err = errors.Join(
+			plane.Pacts(func(p datapath.Pact) bool { tags = append(tags, p.Own); return true }),
+			plane.EdgeLinks(func(l datapath.EdgeLink) bool { links = append(links, l.Number); return true }),
+		)
+		err = errors.Join(err, plane.EndPacts(tags...))
+		for _, number := range links {
+			err = errors.Join(err, plane.EndEdgeLink(number))
+		}
+		err = errors.Join(err, plane.SetEdges(datapath.Edges{}))
+	}
+	s.cleared = err == nil
+	return err
 }
 
 // putBack puts pacts into the data plane again.
@@ -97,7 +124,7 @@ func (s life) settle(ended []pact.Pact) {
 func (c *inForce) allows(p pact.Pact, before inForce) bool {
 	peer, known := c.peer(model.Name(p.Peers))
 	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // we are another edge
-	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || !c.Proxy.Contains(p.Proxy) {
+	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || before.Given() && c.Proxy != before.Proxy || !c.Proxy.Contains(p.Proxy) {
 		return false
 	}
 	if p.Out {
@@ -184,5 +211,5 @@ func planeOf(c settings.Edges) datapath.Edges {
 	if !c.Given() {
 		return datapath.Edges{}
 	}
-	return datapath.Edges{Proxy: c.Proxy, Address: c.Listen.Addr(), Port: settings.TunnelPort}
+	return datapath.Edges{Proxy: c.Proxy.Masked(), Address: c.Listen.Addr(), Port: settings.TunnelPort}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func TestReloadForbids(t *testing.T) {
 		}, true, false},
 		{"no edges", func(_ *testEdge, c *settings.Edges) { *c = settings.Edges{} }, true, false},
 		{"another proxy range", func(_ *testEdge, c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.30.0.0/16") }, true, false},
+		{"an overlapping proxy range", func(_ *testEdge, c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.30.0.0/15") }, true, false},
 		{"the other's rule forbids it", func(_ *testEdge, c *settings.Edges) { c.In = nil }, false, false},
 		{"a rule for another", func(_ *testEdge, c *settings.Edges) {
 			c.In = []settings.Rule{{From: []model.Name{"x.a.example."}, To: []model.Name{"*"}, Deny: true}, c.In[0]}
@@ -179,6 +181,78 @@ func TestUnknownPactsEnd(t *testing.T) {
 	a.Service = New(a.Options)
 	a.start(t)
 	if left := a.plane.all(); len(left) > 0 {
+		t.Errorf("%+v", left)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var rests []netip.Addr // an answer may have told of it
+	for p := range a.pacts.All() {
+		if p.State == pact.Resting && p.Rests.Sub(a.Now()) > a.Rest-time.Minute {
+			rests = append(rests, p.Proxy)
+		}
+	}
+	if !slices.Equal(rests, []netip.Addr{a.c.Proxy.Addr().Next()}) {
+		t.Errorf("%v rest", rests)
+	}
+}
+
+// A start without edges, or with another range or address, leaves nothing of an earlier daemon in the data plane, and its addresses rest.
+func TestStartAsAnother(t *testing.T) {
+	t.Parallel()
+	for about, change := range map[string]func(c *settings.Edges){
+		"no edges":             func(c *settings.Edges) { *c = settings.Edges{} },
+		"an overlapping range": func(c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.31.0.0/15") },
+		"another address":      func(c *settings.Edges) { c.Listen = netip.MustParseAddrPort("198.18.0.2:48001") },
+	} {
+		a, _ := newPair(t, nil)
+		if _, err := a.find(t, "hostb.b.example."); err != nil {
+			t.Fatal(err)
+		}
+		at := a.plane.all()[0]
+		c := a.c
+		change(&c)
+		life{a.Service}.flush()
+		a.keeps.Store(true)
+		a.stop(t)
+		a.Service = New(a.Options)
+		next, err := a.Prepare(a.kept, "", a.names, c)
+		if err == nil {
+			err = next.Commit()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Settle()
+		links := 0
+		_ = a.plane.EdgeLinks(func(datapath.EdgeLink) bool { links++; return true })
+		if left := a.plane.all(); len(left) > 0 || !c.Given() && (links > 0 || a.plane.edges != datapath.Edges{}) {
+			t.Errorf("%s: %+v, %d links, %+v", about, left, links, a.plane.edges)
+		}
+		records, err := readKept(a.kept)
+		if kept, is := records.pacts[at.Own]; err != nil || !is || kept.Proxy != at.Proxy {
+			t.Errorf("%s: %v, on the disk: %+v", about, err, records.pacts)
+		}
+	}
+}
+
+// What fails to begin does so anew with the next configuration.
+func TestBeginFails(t *testing.T) {
+	t.Parallel()
+	e := newTestEdge(nil, "a", "198.18.0.1:48001")
+	e.plane.edges = planeOf(e.c)
+	e.plane.failEnd = errors.New("no")
+	e.plane.pacts[0x10001] = datapath.Pact{Number: 1, Own: 0x10001, Peer: 7, Host: hostA, Proxy: e.c.Proxy.Addr().Next(), Until: 1 << 40, Link: 1}
+	for _, want := range []error{e.plane.failEnd, nil} {
+		e.plane.failEnd = want
+		next, err := e.Prepare(e.kept, "", e.names, e.c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := next.Commit(); !errors.Is(err, want) {
+			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+	if left := e.plane.all(); len(left) > 0 {
 		t.Errorf("%+v", left)
 	}
 }

@@ -30,6 +30,7 @@ type Service struct {
 	peers     map[model.Name]*peer
 	opening   map[pact.Key]*opening
 	stopping  bool
+	cleared   bool                     // nothing of an earlier daemon is in the data plane
 	recently  map[string]model.Instant // what was told, until when not again
 }
 
