@@ -31,8 +31,8 @@ type peer struct {
 	up, was  bool // the link is there; it has been put into the data plane
 	failures failures
 	secret   [16]byte
-	since    model.Instant // the link is up
-	has      []uint32      // own tags of pacts that the peer says it has, while it lists them
+	since    model.Instant   // the link is up
+	has      map[uint32]bool // own tags of our pacts that the peer says it has, while it lists them
 }
 
 // newPeer gives a peer a number that nobody has; the lock is held.

@@ -22,11 +22,9 @@ func (s far) sayPacts(name model.Name) {
 		}
 		all = append(all, k)
 	}
-	for len(all) > wire.MostPairs {
-		s.send(name, wire.Resume{Pacts: all[:wire.MostPairs], More: true})
-		all = all[wire.MostPairs:]
+	for _, m := range wire.Resumes(all) {
+		s.send(name, m)
 	}
-	s.send(name, wire.Resume{Pacts: all})
 }
 
 func pairOf(p pact.Pact) wire.Pair { return wire.Pair{Mine: wire.Tag(p.Own), Yours: wire.Tag(p.Peer)} }
@@ -49,7 +47,10 @@ func (s far) resumed(p *peer, m wire.Resume) {
 			gone = append(gone, wire.Pair{Mine: k.Yours, Yours: k.Mine})
 			continue
 		}
-		p.has = append(p.has, at.Own)
+		if p.has == nil {
+			p.has = map[uint32]bool{}
+		}
+		p.has[at.Own] = true
 	}
 	if len(gone) > 0 {
 		s.send(p.settings.Name, wire.Resumed{Gone: gone})
@@ -58,7 +59,7 @@ func (s far) resumed(p *peer, m wire.Resume) {
 		return
 	}
 	life(s).endAll(func(at pact.Pact) bool { // a younger one may still be opening there
-		return at.Peers == p.settings.Name.String() && at.Opened.Add(s.Wait).Before(p.since) && !slices.Contains(p.has, at.Own)
+		return at.Peers == p.settings.Name.String() && at.Opened.Add(s.Wait).Before(p.since) && !p.has[at.Own]
 	}, "the peer does not have it")
 	p.has = nil
 }
