@@ -133,7 +133,7 @@ func (s far) take(p *peer, m wire.Open, host netip.Addr, open []model.Port, d po
 		return pact.Pact{}, err
 	}
 	if err := life(s).put(before, taken); err != nil {
-		s.pacts.End(now, taken.Number)
+		life(s).end("not in the data plane", taken)
 		return pact.Pact{}, err
 	}
 	return taken, nil

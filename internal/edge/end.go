@@ -28,10 +28,29 @@ func (s life) end(why string, list ...pact.Pact) {
 	if len(list) == 0 {
 		return
 	}
-	if err := s.Plane().EndPacts(tagsOf(list)...); err != nil {
+	if err := s.Plane().EndPacts(tagsOf(list)...); err != nil { // they stand until tend has ended them
 		s.Log.Error("pacts not out of the data plane", "reason", why, "error", err)
+		for _, p := range list {
+			s.unended[p.Own] = unended{p, why}
+		}
+		return
 	}
 	s.forget(why, list)
+}
+
+// unended is a pact that the data plane has not let go, and why it is to.
+type unended struct {
+	pact pact.Pact
+	why  string
+}
+
+// endAgain ends what could not be ended before; the lock is held.
+func (s life) endAgain() {
+	list := s.unended
+	s.unended = map[uint32]unended{}
+	for _, u := range list {
+		s.end(u.why, u.pact)
+	}
 }
 
 func tagsOf(list []pact.Pact) (tags []uint32) {

@@ -123,7 +123,7 @@ func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
 		return pact.Pact{}, full(err)
 	}
 	if err := life(s).put(before, p); err != nil {
-		s.pacts.End(now, p.Number)
+		life(s).end("not in the data plane", p)
 		s.Log.Error("pact with an edge not in the data plane", "edge", a.edge, "error", err)
 		return pact.Pact{}, full(err)
 	}

@@ -29,6 +29,7 @@ type Service struct {
 	pacts     *pact.Store          // nil as long as there never were
 	peers     map[model.Name]*peer
 	opening   map[pact.Key]*opening
+	unended   map[uint32]unended // by our own tag
 	stopping  bool
 	cleared   bool                     // nothing of an earlier daemon is in the data plane
 	recently  map[string]model.Instant // what was told, until when not again
@@ -38,7 +39,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		Options: o, renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
-		unwritten: map[string][]byte{}, resting: map[string]time.Time{}, recently: map[string]model.Instant{},
+		unwritten: map[string][]byte{}, unended: map[uint32]unended{}, resting: map[string]time.Time{}, recently: map[string]model.Instant{},
 	}
 	s.process = fmt.Sprintf("%016x", random())
 	return s
@@ -85,7 +86,7 @@ func (s *Service) follow() {
 	}
 }
 
-// peerNamed is what is known of a peer that is configured; the lock is held.
+// peerNamed is what is known of a peer that is configured, nil of another; the lock is held.
 func (s *Service) peerNamed(name model.Name) *peer {
 	i := slices.IndexFunc(s.Peers, func(p settings.Peer) bool { return p.Name == name })
 	if i < 0 {
@@ -93,7 +94,9 @@ func (s *Service) peerNamed(name model.Name) *peer {
 	}
 	p := s.peers[name]
 	if p == nil {
-		p = s.newPeer(name)
+		if p = s.newPeer(name); p == nil {
+			return nil
+		}
 		s.peers[name] = p
 	}
 	p.settings = s.Peers[i]

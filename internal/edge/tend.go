@@ -19,6 +19,7 @@ func (s life) tend() {
 	}
 	now := s.Now()
 	s.sweep(time.Now())
+	s.endAgain()
 	renew, idle, over := s.pacts.Due(now)
 	s.askRenewal(renew)
 	if len(idle)+len(over) == 0 {
