@@ -29,7 +29,7 @@ func (s life) begin(c inForce) error {
 		}
 	}
 	s.pacts = pact.New(s.options(c.Edges))
-	if err := errors.Join(s.adoptLinks(records), s.adoptPacts(records, c.Edges)); err != nil {
+	if err := errors.Join(s.adoptLinks(records, c.Edges), s.adoptPacts(records, c.Edges)); err != nil {
 		s.pacts, s.peers = nil, map[model.Name]*peer{} // the next configuration begins anew
 		return err
 	}
@@ -37,12 +37,17 @@ func (s life) begin(c inForce) error {
 }
 
 // adoptLinks takes up the links of the data plane that a record names, and ends all others.
-func (s life) adoptLinks(records keptRecords) error {
+func (s life) adoptLinks(records keptRecords, c settings.Edges) error {
 	found := map[uint32]datapath.EdgeLink{}
 	if err := s.Plane().EdgeLinks(func(l datapath.EdgeLink) bool { found[l.Number] = l; return true }); err != nil {
 		return err
 	}
+	numbers := map[uint32]bool{}
 	for name, kept := range records.links {
+		if kept.Number == 0 || kept.Number > uint32(c.Links) || numbers[kept.Number] {
+			continue
+		}
+		numbers[kept.Number] = true
 		p := &peer{number: kept.Number, here: kept.Here, epoch: kept.Epoch, mtu: leastMTU, secret: s.secretOf(name)}
 		if l, stands := found[kept.Number]; stands && l.Here == kept.Here {
 			p.was, p.mtu = true, max(leastMTU, int(l.MTU))

@@ -359,3 +359,8 @@ func (e *testEdge) start(t *testing.T) {
 	}
 	t.Cleanup(func() { e.stop(t) })
 }
+
+// setFailEnd has EndPacts fail, or not.
+func (f *fakePlane) setFailEnd(err error) {
+	_ = f.locked(func() error { f.failEnd = err; return nil })
+}

@@ -74,6 +74,9 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	}
 	configured, _ := s.PeerOf(q.Name)
 	p := s.peerNamed(configured.Name)
+	if p == nil {
+		return nil, none, full(errors.New("edges.links are all in use"))
+	}
 	local, named := s.localOf(q.Asker)
 	judged := policy.Question{From: local, To: q.Name, Vouched: policy.Pinned}
 	rule, _, passes := policy.Judge(s.out, judged, false)

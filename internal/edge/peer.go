@@ -35,7 +35,7 @@ type peer struct {
 	has      map[uint32]bool // own tags of our pacts that the peer says it has, while it lists them
 }
 
-// newPeer gives a peer a number that nobody has; the lock is held.
+// newPeer gives a peer a number that nobody has, nil where all are taken: until a reload has settled. The lock is held.
 func (s *Service) newPeer(name model.Name) *peer {
 	taken := map[uint32]bool{}
 	for _, p := range s.peers {
@@ -44,6 +44,9 @@ func (s *Service) newPeer(name model.Name) *peer {
 	number := uint32(1)
 	for taken[number] {
 		number++
+	}
+	if number > uint32(s.Links) {
+		return nil
 	}
 	p := &peer{number: number, mtu: leastMTU, epoch: uint8(random() % epochs)}
 	p.here = uint32(random())&0xfff000 | number
@@ -68,17 +71,17 @@ func (s far) hello(name model.Name, keys link.Keys) (wire.Hello, error) {
 	defer s.mu.Unlock()
 	p := s.peerNamed(name)
 	if p == nil {
-		return wire.Hello{}, fmt.Errorf("%s is not configured", name)
+		return wire.Hello{}, fmt.Errorf("%s is not configured, or edges.links are all in use", name)
 	}
-	p.epoch = (p.epoch + 1) % epochs
+	epoch := (p.epoch + 1) % epochs // it takes the place of the one before the last: what goes by that, a handshake that fails does not stop
 	if p.was {
-		if err := s.putKey(p, keys, false, p.epoch); err != nil {
+		if err := s.putKey(p, keys, false, epoch); err != nil {
 			return wire.Hello{}, err
 		}
 	}
 	return wire.Hello{
 		Name: s.Name, Process: s.process, Versions: [2]int{wire.VersionLeast, wire.VersionMost}, Zones: s.Zones,
-		Locators: []wire.Locator{{Address: s.inForce.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: p.epoch,
+		Locators: []wire.Locator{{Address: s.inForce.Listen.Addr(), Port: wire.GENEVEPort, Priority: 1, Weight: 1}}, Serial: 1, VNI: p.here, Epoch: epoch,
 		MTU: s.mostMTU(p), Confidential: "no", Limits: wire.Limits{Pacts: s.Quotas.PerEdge, Opens: int(s.Quotas.Opens)},
 	}, nil
 }
@@ -146,6 +149,7 @@ func (s far) Up(name model.Name, hello wire.Hello, keys link.Keys) error {
 		return err
 	}
 	was := p.up
+	p.epoch = keys.Said().Epoch
 	p.up, p.since, p.has = true, s.Now(), nil
 	p.failures = failures{}
 	life(s).write(prefixLink+name.String(), keptLink{p.number, p.here, p.epoch})

@@ -5,9 +5,11 @@ import (
 	"net/netip"
 
 	"github.com/realmgate/realmgate/internal/datapath"
+	"github.com/realmgate/realmgate/internal/edge/link"
 	"github.com/realmgate/realmgate/internal/edge/pact"
 	"github.com/realmgate/realmgate/internal/edge/policy"
 	"github.com/realmgate/realmgate/internal/edge/settings"
+	"github.com/realmgate/realmgate/internal/events/event"
 	"github.com/realmgate/realmgate/internal/model"
 )
 
@@ -108,16 +110,35 @@ func (s life) settle(ended []pact.Pact) {
 	s.tell("reload", ended)
 	if s.Given() {
 		s.end("reload", s.pacts.Reconfigure(s.Now(), s.options(s.inForce.Edges))...)
-		return
 	}
+	s.settlePeers()
+}
+
+// settlePeers ends the links of peers that are not configured any more, and has those of the others follow; the lock is held. No pact
+// of the former stands: their numbers are anybody's.
+func (s life) settlePeers() {
 	for name, p := range s.peers {
+		if now, known := s.peer(name); known {
+			p.settings = now
+			if p.was {
+				if err := far(s).putLink(p); err != nil {
+					s.Log.Error("link with an edge not changed", "edge", name, "error", err)
+				}
+			}
+			continue
+		}
 		if p.was {
 			if err := s.Plane().EndEdgeLink(p.number); err != nil {
 				s.Log.Error("link not out of the data plane", "edge", name, "error", err)
+				continue // its number is taken
 			}
 		}
+		if p.up {
+			s.Events.Emit(event.EdgeDown{Edge: name.String(), Error: event.Text(link.ErrRemoved)})
+		}
+		delete(s.peers, name)
+		s.unwritten[prefixLink+name.String()] = nil
 	}
-	s.peers = map[model.Name]*peer{}
 }
 
 // allows reports whether a pact may stand under a configuration. One that is narrower by now ends: the next question opens another.
