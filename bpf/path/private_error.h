@@ -20,7 +20,9 @@ static __noinline __u32 quoted_inside(const struct quoted *quoted)
 	key = destination_key(&quoted->tuple, KEY_INSIDE);
 	number = session_find(&key);
 	session = session_at(number);
-	return session && session->life.as.phase == PHASE_LIVE ? number : 0; /* record 0 is never live */
+	return session && session->life.as.phase == PHASE_LIVE && !session_is_edge(session->origin)
+		       ? number
+		       : 0; /* record 0 is never live */
 }
 
 /*

@@ -61,6 +61,8 @@ static __always_inline int private_side(ctx_t *ctx)
 		return not_ipv4(ctx, &packet, SIDE_PRIVATE);
 	session = private_find(&packet);
 	if (__builtin_expect(session != 0, 1)) {
+		if (__builtin_expect(session_is_edge(session->origin), 0)) /* its range has gone, and it is to end */
+			return verdict(ctx, &packet, REASON_DROP_NO_PACT, SIDE_PRIVATE);
 		session = dry_copy(session);
 		reason = forward_judge(ctx, &packet, session, DIRECTION_OUT);
 		if (__builtin_expect(reason != REASON_NONE, 0))

@@ -73,7 +73,7 @@ static __always_inline enum reason edge_authenticate(ctx_t *ctx, const struct li
 
 	if (link->remote != frame->outer.ip.saddr)
 		return REASON_DROP_EDGE_SOURCE;
-	if (link->state == LINK_BANNED)
+	if (link->state == LINK_BANNED || is_banned(link->remote))
 		return REASON_DROP_BANNED;
 	if (*(volatile __u8 *)&link->receive_epoch[epoch & 1] != epoch)
 		return REASON_DROP_EDGE_EPOCH;

@@ -69,8 +69,8 @@ static __always_inline __u32 edge_quoted_find(const struct session_key *key, con
 	__u32 number = session_find(key);
 	struct session *session = session_at(number);
 
-	return number && session && session->life.as.phase == PHASE_LIVE && session_is_edge(session->origin) &&
-			       session->holds.edge.tag == pact->own_tag
+	return number && session && session->life.as.phase == PHASE_LIVE &&
+			       session_is_by(session, pact->own_tag, pact->peer_tag)
 		       ? number
 		       : 0;
 }

@@ -22,7 +22,7 @@ static __always_inline __u32 edge_find_at(const struct packet *packet, const str
 	key.local_port = port;
 	number = session_find(&key);
 	session = session_at(number);
-	return number && session && session_is_edge(session->origin) && session->holds.edge.tag == pact->own_tag &&
+	return number && session && session_is_by(session, pact->own_tag, pact->peer_tag) &&
 			       session->external_port == packet->tuple.destination_port
 		       ? number
 		       : 0;

@@ -2,6 +2,7 @@
 /* Finding links, and counting what goes by them. */
 #pragma once
 
+#include "../guard/ban.h"
 #include "../include/maps.h"
 
 enum link_way {
@@ -27,7 +28,8 @@ static __always_inline struct link *link_to_send(__u32 number)
 {
 	struct link *link = link_at(number);
 
-	return link && *(volatile __u32 *)&link->vni_here && link->state == LINK_UP && link->send_epoch != EPOCH_NONE
+	return link && *(volatile __u32 *)&link->vni_here && link->state == LINK_UP && link->send_epoch != EPOCH_NONE &&
+			       !is_banned(link->remote)
 		       ? link
 		       : 0;
 }

@@ -18,7 +18,7 @@ static __always_inline enum reason edge_open_out_locked(const struct packet *pac
 	*number = session_find_bucket(packet);
 	session = session_at(*number);
 	if (*number && session) {
-		if (session_is_edge(session->origin) && session->holds.edge.tag == flow->tag)
+		if (session_is_by(session, flow->tag, flow->peer_tag))
 			return REASON_NONE;
 		if (!DRY)
 			session_end(*number, session, settings, clock_tick());

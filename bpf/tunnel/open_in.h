@@ -89,7 +89,7 @@ __noinline enum reason edge_open_in_locked(const struct packet *packet, const st
 	found = session_find(&key);
 	session = session_at(found);
 	/* One of an older pact, or of NAT before there were edges, is over. */
-	if (found && session && session_is_edge(session->origin) && session->holds.edge.tag == flow->tag) {
+	if (found && session && session_is_by(session, flow->tag, flow->peer_tag)) {
 		if (session->external_port == flow->external_port) {
 			*number = found; /* another CPU has opened it */
 			return REASON_NONE;

@@ -42,7 +42,7 @@ static __always_inline struct session *edge_find(struct packet *packet, const st
 	packet->buckets = record_buckets_inside(&key);
 	number = session_find_inside(&key, packet->buckets);
 	session = session_at(number);
-	if (number && (!session || !session_is_edge(session->origin) || session->holds.edge.tag != pact->own_tag))
+	if (number && (!session || !session_is_by(session, pact->own_tag, pact->peer_tag)))
 		number = 0;
 	trace_step(TRACE_FIND, number != 0, 0, 0, number);
 	return number ? session : 0;

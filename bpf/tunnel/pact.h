@@ -48,8 +48,20 @@ static __always_inline void pact_touch(struct pact *pact, __u32 tick)
 		pact->used = tick;
 }
 
+/* Whether the session was opened by this pact: one of its number, with another peer's tag, has sessions of its own. */
+static __always_inline bool session_is_by(const struct session *session, __u32 own_tag, __u32 peer_tag)
+{
+	return session_is_edge(session->origin) && session->holds.edge.tag == own_tag &&
+	       session->holds.edge.peer_tag == peer_tag;
+}
+
 /* Whether the session's pact has ended: its next packet opens another, or none. */
 static __always_inline bool edge_is_void(const struct session *session, __u32 tick)
 {
-	return session_is_edge(session->origin) && !pact_of_tag(session->holds.edge.tag, tick);
+	struct pact *pact;
+
+	if (!session_is_edge(session->origin))
+		return false;
+	pact = pact_of_tag(session->holds.edge.tag, tick);
+	return !pact || pact->peer_tag != session->holds.edge.peer_tag;
 }

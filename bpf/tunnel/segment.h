@@ -25,7 +25,7 @@ struct edge_message {
 
 static __always_inline bool edge_goes_round(ctx_t *ctx, const struct packet *packet)
 {
-	return ctx_segment_size(ctx) || sum_start(ctx);
+	return ctx_segment_size(ctx) || sum_start(ctx) || packet->sum == SUM_PARTIAL;
 }
 
 static __always_inline int edge_go_round(ctx_t *ctx, const struct packet *packet, const struct link *link, __u16 hash)

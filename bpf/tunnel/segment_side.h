@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "pact.h"
 #include "send.h"
 
 /* What tells of the packet, and of its drop: its addresses are tags by now. */
@@ -27,6 +28,7 @@ static __always_inline int edge_segment(ctx_t *ctx)
 	struct packet packet = {};
 	struct next_hop *hop;
 	struct link *link;
+	struct pact *pact;
 	__u16 epoch;
 
 	if (!control || ctx_load(ctx, 0, &message, sizeof(message)) || message.kind != EDGE_SEGMENT ||
@@ -38,6 +40,10 @@ static __always_inline int edge_segment(ctx_t *ctx)
 	link = link_to_send(message.vni & (LINK_NUMBERS - 1));
 	if (!link || link->vni_here != message.vni)
 		return verdict(ctx, &packet, REASON_DROP_NO_LINK, SIDE_PRIVATE);
+	pact = pact_of_tag(bpf_ntohl(packet.tuple.source), clock_tick());
+	if (!pact || bpf_htonl(pact->peer_tag) != packet.tuple.destination ||
+	    pact->link != (message.vni & (LINK_NUMBERS - 1)))
+		return verdict(ctx, &packet, REASON_DROP_NO_PACT, SIDE_PRIVATE);
 	if (edge_goes_round(ctx, &packet)) /* for ever */
 		return verdict(ctx, &packet, REASON_DROP_INTERNAL, SIDE_PRIVATE);
 	if (link_hop(ctx, link, epoch, clock_tick(), &hop) != ROUTE_FOUND)

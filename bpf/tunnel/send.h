@@ -36,6 +36,8 @@ __noinline enum route link_lookup(ctx_t *ctx, struct link *link, __u16 epoch, __
 	query.source = link->local;
 	query.destination = link->remote;
 	found = route_cached(ctx, &query, epoch);
+	if (found <= ROUTE_NO_NEIGHBOUR && query.side != SIDE_PUBLIC)
+		found = ROUTE_NONE;
 	if (found == ROUTE_FOUND)
 		route.as.next_hop = query.number;
 	*number = route.as.next_hop;
