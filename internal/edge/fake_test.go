@@ -273,7 +273,6 @@ func (e *events) Emit(ev event.Event) {
 	e.all = append(e.all, ev)
 }
 
-
 // testEdge is a service with all around it.
 type testEdge struct {
 	*Service

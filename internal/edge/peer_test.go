@@ -37,7 +37,9 @@ func TestRemovedPeer(t *testing.T) {
 	if r, err := readKept(a.kept); err != nil || len(r.links) > 0 {
 		t.Errorf("on the disk: %+v, %v", r.links, err)
 	}
-	a.reload(t, func(c *settings.Edges) { c.Peers = []settings.Peer{{Name: "edge.c.example.", Zones: []model.Name{"c.example."}}} })
+	a.reload(t, func(c *settings.Edges) {
+		c.Peers = []settings.Peer{{Name: "edge.c.example.", Zones: []model.Name{"c.example."}}}
+	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.peerNamed("edge.c.example."); p.number != 1 {

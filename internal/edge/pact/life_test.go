@@ -21,7 +21,7 @@ func options() Options {
 }
 
 func key(host byte, remote model.Name) Key {
-	return Key{netip.AddrFrom4([4]byte{10, 0, 0, host}), "hosta.a.example.", remote}
+	return Key{Host: netip.AddrFrom4([4]byte{10, 0, 0, host}), Local: "hosta.a.example.", Remote: remote}
 }
 
 func agreed(other uint64, until model.Instant) Agreed {
