@@ -118,3 +118,19 @@ func TestShapeTellsTablesApart(t *testing.T) {
 		t.Error("another capacity gives the same shape")
 	}
 }
+
+// What is pinned for interfaces is removed by how its name begins: no table's begins so.
+func TestTablesArePinnedApart(t *testing.T) {
+	t.Parallel()
+	spec, err := xdpSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range spec.Maps {
+		for _, at := range []place{entering, leaving} {
+			if strings.HasPrefix(name, at.pins) {
+				t.Errorf("table %s is taken for what is pinned of an interface, %s", name, at.pins)
+			}
+		}
+	}
+}

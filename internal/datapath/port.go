@@ -98,7 +98,7 @@ func (d *attachment) Attach() error {
 }
 
 // entering is where ports' programs are: first, as what they translate is for all others.
-var entering = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_INGRESS, first: true, pins: "link_"}
+var entering = place{attach: ebpf.AttachTCXIngress, parent: netlink.HANDLE_MIN_INGRESS, first: true, pins: "ingress_"}
 
 // attach attaches the side's program in the mode that the interface asks for, and prepares
 // the interface's settings.
