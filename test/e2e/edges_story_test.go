@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +111,52 @@ func TestFallbackOfEdges(t *testing.T) {
 	}
 	if out := e.a.answered("www.host1.b.example"); !strings.Contains(out, "203.0.113.66") {
 		t.Errorf("as before:\n%s", out)
+	}
+}
+
+// remembers waits until a pact is on the disk, which is a tenth of a second behind.
+func (d *daemon) remembers(p api.Pact) {
+	d.t.Helper()
+	eventually(d.t, 10*time.Second, "the pact is on the disk", func() bool {
+		kept, err := os.ReadFile("/var/lib/realmgate/" + d.instance + ".db")
+		return err == nil && bytes.Contains(kept, []byte("pact "+strings.TrimPrefix(p.Tag, "0x")))
+	})
+}
+
+// Packets pass while a daemon is dead, and who comes back has the same pacts.
+func TestKillOfEdges(t *testing.T) {
+	t.Parallel()
+	e := newEdges(t, netns.Options{Hosts: 1}, nil)
+	e.nginx(e.b.hostAt(0))
+	if err := e.a.fetches("www.host1.b.example"); err != nil {
+		t.Fatal(err)
+	}
+	proxy := e.a.ask(0, "www.host1.b.example")
+	at, there := e.a.pacts(), e.b.pacts()
+	e.a.remembers(at[0])
+	e.b.remembers(there[0])
+	for _, dead := range []*daemon{e.a, e.b} {
+		dead.kill()
+		if _, err := curl(e.a.hostAt(0), proxy, 80); err != nil {
+			t.Errorf("while %s is dead: %v", dead.instance, err)
+		}
+		dead.run()
+		eventually(t, 20*time.Second, "the link is up", func() bool {
+			return list[[]api.Edge](dead, "edges")[0].State == "up"
+		})
+		if again := e.a.ask(0, "www.host1.b.example"); again != proxy {
+			t.Errorf("after the start of %s: %s, before %s", dead.instance, again, proxy)
+		}
+		if _, err := curl(e.a.hostAt(0), proxy, 80); err != nil {
+			t.Errorf("after the start of %s: %v", dead.instance, err)
+		}
+	}
+	for _, each := range []struct {
+		d      *daemon
+		before []api.Pact
+	}{{e.a, at}, {e.b, there}} {
+		if now := each.d.pacts(); len(now) != 1 || now[0].Tag != each.before[0].Tag || now[0].Proxy != each.before[0].Proxy {
+			t.Errorf("%s: before %+v, now %+v", each.d.instance, each.before, now)
+		}
 	}
 }
