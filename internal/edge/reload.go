@@ -3,6 +3,7 @@ package edge
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/link"
@@ -141,11 +142,28 @@ func (s life) settlePeers() {
 	}
 }
 
+// expel takes the links out of the data plane whose keys one may know who is the peer no longer.
+func (s far) expel(before inForce) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.Peers {
+		p := s.peers[c.Name]
+		if p == nil || !p.was || before.sameHolder(c) {
+			continue
+		}
+		if err := s.Plane().EndEdgeLink(p.number); err != nil {
+			s.Log.Error("link not out of the data plane", "edge", c.Name, "error", err)
+		}
+		p.was = false
+	}
+}
+
 // allows reports whether a pact may stand under a configuration. One that is narrower by now ends: the next question opens another.
 func (c *inForce) allows(p pact.Pact, before inForce) bool {
 	peer, known := c.peer(model.Name(p.Peers))
-	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // we are another edge
-	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || before.Given() && c.Proxy != before.Proxy || !c.Proxy.Contains(p.Proxy) {
+	other := before.Given() && (c.Name != before.Name || c.Listen.Addr() != before.Listen.Addr()) // one of the two is another edge
+	other = other || before.Given() && c.Proxy != before.Proxy || !before.sameHolder(peer)
+	if !c.Given() || !known || !c.speaks(peer.Name, p.Remote) || other || !c.Proxy.Contains(p.Proxy) {
 		return false
 	}
 	if p.Out {
@@ -175,6 +193,12 @@ func (c *inForce) allows(p pact.Pact, before inForce) bool {
 		}
 	}
 	return true
+}
+
+// sameHolder reports whether all keys by which a peer was known are its own still: what one that is not may have agreed to ends.
+func (c *inForce) sameHolder(now settings.Peer) bool {
+	was, known := c.peer(now.Name)
+	return !known || !slices.ContainsFunc(was.Pins, func(pin [32]byte) bool { return !slices.Contains(now.Pins, pin) })
 }
 
 // localOf is the name that pacts of a host have: its own, or ours where it has none.

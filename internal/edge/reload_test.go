@@ -57,6 +57,10 @@ func TestReloadForbids(t *testing.T) {
 			c.Peers = []settings.Peer{c.Peers[0]}
 			c.Peers[0].Zones = []model.Name{"c.example."}
 		}, true, false},
+		{"one more key of the peer", func(_ *testEdge, c *settings.Edges) {
+			c.Peers = []settings.Peer{c.Peers[0]}
+			c.Peers[0].Pins = append([][32]byte{{1}}, c.Peers[0].Pins...)
+		}, true, true},
 		{"no edges", func(_ *testEdge, c *settings.Edges) { *c = settings.Edges{} }, true, false},
 		{"another proxy range", func(_ *testEdge, c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.30.0.0/16") }, true, false},
 		{"an overlapping proxy range", func(_ *testEdge, c *settings.Edges) { c.Proxy = netip.MustParsePrefix("172.30.0.0/15") }, true, false},
@@ -296,5 +300,34 @@ func TestReloadFailsAfterAnOpen(t *testing.T) {
 	}
 	if left := b.plane.all(); len(left) > 0 {
 		t.Errorf("%+v is left", left)
+	}
+}
+
+// Who had the peer's former key is out when the reload has returned, with its pacts and keys; the next link has others.
+func TestReloadExpels(t *testing.T) {
+	t.Parallel()
+	a, _ := newPair(t, func(a, _ *testEdge) { a.c.Peers[0].Pins = append(a.c.Peers[0].Pins, [32]byte{1}) })
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	number := a.plane.all()[0].Link
+	right := a.c.Peers[0].Pins[:1]
+	pins := func(pins [][32]byte) {
+		a.reload(t, func(c *settings.Edges) {
+			c.Peers = []settings.Peer{c.Peers[0]}
+			c.Peers[0].Pins = pins
+		})
+	}
+	keys := a.plane.allKeys()
+	pins(right)
+	if left := a.plane.all(); len(left) > 0 {
+		t.Errorf("%+v is left", left)
+	}
+	eventually(t, "the link is there again, with other keys", func() bool {
+		return a.plane.link(number) != (datapath.EdgeLink{}) && !maps.Equal(keys, a.plane.allKeys())
+	})
+	pins([][32]byte{{1}})
+	if _, err := a.find(t, "hostb.b.example."); err == nil || a.plane.link(number) != (datapath.EdgeLink{}) {
+		t.Errorf("who is not the peer answers, %v, or has a link: %+v", err, a.plane.link(number))
 	}
 }

@@ -74,12 +74,18 @@ func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges
 	return lifecycle.Change{
 		Commit:   func() (err error) { before, ended, err = life{s}.commit(next); return err },
 		Rollback: func() error { return life{s}.rollback(before, ended) },
-		Settle:   func() { life{s}.settle(ended); s.follow() },
+		Settle:   func() { life{s}.settle(ended); far{s}.expel(before); s.follow() },
 	}, nil
 }
 
-// follow tells Run that there is another configuration.
+// follow has the links be those of another configuration, and tells Run of it.
 func (s *Service) follow() {
+	s.mu.Lock()
+	links := s.links
+	s.mu.Unlock()
+	if links != nil { // who is not a peer any more has no link when this returns
+		links.Follow()
+	}
 	select {
 	case s.renewed <- struct{}{}:
 	default:

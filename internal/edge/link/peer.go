@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,15 +54,21 @@ func (p *peer) configured() Peer {
 	return p.config
 }
 
-// configure takes the peer as it is configured now. A link whose certificate is not the peer's any more ends.
+// configure takes the peer as it is configured now. A link whose certificate is not the peer's any more ends, and so does any where
+// a pin has gone: the next one has other keys, which nobody knows who had that one.
 func (p *peer) configure(c Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	moved := p.config.Address != c.Address
+	gone := slices.ContainsFunc(p.config.Pins, func(pin [32]byte) bool { return !slices.Contains(c.Pins, pin) })
 	p.config = c
 	for _, one := range []*connection{p.link, p.spare} {
 		if one != nil {
-			if err := c.verify(one.tls.ConnectionState(), time.Now()); err != nil {
+			err := c.verify(one.tls.ConnectionState(), time.Now())
+			if gone && err == nil {
+				err = ErrPin
+			}
+			if err != nil {
 				one.end(err, false)
 			}
 		}
@@ -143,10 +150,12 @@ var errReplaced = errors.New("another connection is the link")
 // stay closes it, when it has seen the one that stays. p.turn is held.
 func (p *peer) elect(c *connection) {
 	p.mu.Lock()
-	old := p.link
+	old, err := p.link, p.config.verify(c.tls.ConnectionState(), time.Now())
 	switch {
 	case p.removed:
 		c.end(ErrRemoved, false)
+	case err != nil: // it was another configuration that let it in
+		c.end(err, false)
 	case old == nil || old.hello.Process != c.hello.Process || old.dialled == c.dialled || c.preferred():
 		p.link = c
 		switch {
