@@ -83,7 +83,7 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	if !passes {
 		return nil, none, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s", local, q.Name)
 	}
-	if !named {
+	if !named || !policy.SpeaksFor(s.Zones, local) { // peers would not believe it, and hear of no other names of ours
 		rule.Offer.Name = policy.ByEdge
 	}
 	key := pact.Key{Host: q.Asker, Local: local, Remote: q.Name}

@@ -90,3 +90,23 @@ func TestMovedNameIsTold(t *testing.T) {
 	b.opens("edge.a.example.", wire.Open{From: "hosta.a.example.", To: "hostb.b.example.", Tag: 77, Host: 1})
 	eventually(t, "the peer has ended it", func() bool { return len(a.plane.all()) == 0 })
 }
+
+// A host whose name is in none of the zones that we speak for is known by its edge's name.
+func TestHostOutsideOurZones(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t, func(a, _ *testEdge) {
+		a.c.Realm = append(a.c.Realm, "inside.")
+		a.names["host.inside."] = a.names["hosta.a.example."]
+		delete(a.names, "hosta.a.example.")
+	})
+	answer, err := a.find(t, "hostb.b.example.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, found := a.Reverse(hostA, answer.Address); !found || name != "hostb.b.example." {
+		t.Errorf("%q, %t", name, found)
+	}
+	if name, found := b.Reverse(hostB, b.plane.all()[0].Proxy); !found || name != "edge.a.example." {
+		t.Errorf("%q, %t", name, found)
+	}
+}

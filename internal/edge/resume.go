@@ -18,7 +18,7 @@ func (s far) sayPacts(name model.Name) {
 		}
 		k := wire.Kept{Pair: pairOf(at), From: at.Remote, To: at.Local}
 		if at.Out && !at.In {
-			k.From, k.To = at.Local, at.Remote
+			k.From, k.To = s.Name, at.Remote // not the host's: a rule may hide it
 		}
 		all = append(all, k)
 	}

@@ -113,7 +113,7 @@ type Resume struct {
 	More  bool   `json:"more,omitempty"`
 }
 
-// Kept is a pact of Resume. From and To are as the Open had them.
+// Kept is a pact of Resume. From and To are as the Open had them; for a host of its own, the sender may say its own name.
 type Kept struct {
 	Pair
 	From model.Name `json:"from"`
