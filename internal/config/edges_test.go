@@ -22,8 +22,8 @@ func TestEdges(t *testing.T) {
 	for i := range pin {
 		pin[i] = byte(i + 1)
 	}
-	second := pin
-	second[0] = 0
+	second, third := pin, pin
+	second[0], third[0] = 0, 9
 	http := model.Port{Protocol: model.TCP, Port: 80, To: 80}
 	want := edge.Edges{
 		Name: "edge.a.example.", Chain: "edge.pem", Key: "edge.key", Listen: netip.MustParseAddrPort("198.18.0.1:48002"),
@@ -32,7 +32,7 @@ func TestEdges(t *testing.T) {
 		Except: []model.Name{"cdn.b.example."}, Quotas: edge.Quotas{PerHost: 255, PerEdge: 1023, Opens: 99, Refused: 19, Handshakes: 31},
 		Peers: []edge.Peer{
 			{Name: "edge.b.example.", Zones: []model.Name{"b.example."}, Address: netip.MustParseAddrPort("203.0.113.9:48001"), Pins: [][32]byte{pin}, Legacy: true, MTU: 1352},
-			{Name: "edge.c.example.", Zones: []model.Name{"c.example.", "d.example."}, Pins: [][32]byte{pin, second}},
+			{Name: "edge.c.example.", Zones: []model.Name{"c.example.", "d.example."}, Pins: [][32]byte{third, second}},
 		},
 		Out: []edge.Rule{
 			{From: []model.Name{"hosta.a.example."}, To: []model.Name{"*.b.example."}, Require: edge.Terms{Vouched: "pinned", Confidential: "no", Hold: time.Hour}, Offer: edge.Terms{Name: "full"}},

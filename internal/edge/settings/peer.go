@@ -73,7 +73,7 @@ func pinsKey(target *[]schema.At[[32]byte]) schema.Key {
 
 // finishPeers sees to it that each peer and each zone is there once, and that no peer has ours.
 func (d *Draft) finishPeers(faults *schema.Faults, own []model.Name) {
-	names, zones := schema.Once[model.Name]{}, schema.Once[model.Name]{}
+	names, zones, pins := schema.Once[model.Name]{}, schema.Once[model.Name]{}, schema.Once[string]{}
 	for i, p := range d.peers {
 		path := fmt.Sprintf("edges.peers[%d]", i)
 		if p.nameLine > 0 && names.Take(faults, path+".name", p.peer.Name, p.nameLine) && p.peer.Name == d.edges.Name {
@@ -86,6 +86,9 @@ func (d *Draft) finishPeers(faults *schema.Faults, own []model.Name) {
 					faults.Add(z.Line, "%s.zones: %s is in %s, which is of realm.zones", path, z.Value, o)
 				}
 			}
+		}
+		for _, key := range p.pins { // by it, each could be the other
+			pins.Take(faults, path+".key", pin().Show(key.Value), key.Line)
 		}
 		p.peer.Zones, p.peer.Pins, p.peer.Legacy = schema.Values(p.zones), schema.Values(p.pins), p.fallback == "legacy"
 		d.edges.Peers = append(d.edges.Peers, p.peer)
