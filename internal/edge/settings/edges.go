@@ -179,6 +179,9 @@ func (d *Draft) Finish(faults *schema.Faults) {
 	if e.Realm = own; len(e.Zones) == 0 {
 		e.Zones = own
 	}
+	if n := len(e.Zones); n > mostZones && len(d.zones) == 0 { // more than a peer is told
+		faults.Add(d.line, "edges.zones: there are %d realm.zones, and edges speak for at most %d: list those", n, mostZones)
+	}
 	d.finishPeers(faults, own)
 	e.Out = finishRules(faults, "edges.out", d.out, e.Zones, func(r *rule) []schema.At[model.Name] { return r.from })
 	if d.outLine == 0 {
