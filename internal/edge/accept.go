@@ -23,11 +23,7 @@ func (s far) Heard(name model.Name, m wire.Message) {
 	}
 	switch m := m.(type) {
 	case wire.Open:
-		answer := s.admit(p, m)
-		if r, is := answer.(wire.Refuse); is {
-			show(s).refused(name, m.From, m.To, string(r.Reason), true)
-		}
-		s.send(name, answer)
+		s.send(name, s.answer(p, m))
 	case wire.Accept:
 		s.late(p, m)
 	case wire.Close:

@@ -30,6 +30,7 @@ type peer struct {
 	hello    wire.Hello
 	up, was  bool // the link is there; it has been put into the data plane
 	failures failures
+	pace     pace
 	secret   [16]byte
 	since    model.Instant   // the link is up
 	has      map[uint32]bool // own tags of our pacts that the peer says it has, while it lists them
