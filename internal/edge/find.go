@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/miekg/dns"
@@ -25,19 +24,7 @@ type opening struct {
 }
 
 // Owns implements nameserver.Abroad.
-func (s *Service) Owns(name model.Name) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return near{s}.owns(name)
-}
-
-func (s near) owns(name model.Name) bool {
-	if !s.Given() || slices.ContainsFunc(s.Except, name.In) {
-		return false
-	}
-	_, found := s.PeerOf(name)
-	return found
-}
+func (s *Service) Owns(name model.Name) bool { return s.owned.Load().has(name) }
 
 // Reverse implements nameserver.Abroad.
 func (s *Service) Reverse(asker, address netip.Addr) (model.Name, bool) {
@@ -69,7 +56,7 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	none := nameserver.AbroadAnswer{}
-	if !s.owns(q.Name) {
+	if !s.Owns(q.Name) {
 		return nil, none, nameserver.ErrNotAbroad
 	}
 	configured, _ := s.PeerOf(q.Name)

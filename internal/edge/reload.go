@@ -30,7 +30,7 @@ func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	if s.pacts == nil {
 		if !c.Given() {
 			err = s.clear()
-			s.inForce = c
+			s.enforce(c)
 			return before, nil, err
 		}
 		if err := s.begin(c); err != nil {
@@ -50,7 +50,7 @@ func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	if err := plane.SetEdges(planeOf(c.Edges)); err != nil {
 		return before, nil, errors.Join(err, s.putBack(ended))
 	}
-	s.inForce = c
+	s.enforce(c)
 	return before, ended, nil
 }
 
@@ -92,7 +92,7 @@ func (s life) putBack(list []pact.Pact) (err error) {
 func (s life) rollback(before inForce, ended []pact.Pact) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inForce = before
+	s.enforce(before)
 	err := errors.Join(s.Plane().SetEdges(planeOf(before.Edges)), s.putBack(ended))
 	if s.pacts != nil {
 		s.tell("reload", s.endAll(func(p pact.Pact) bool { return !before.allows(p, before) }, "reload"))

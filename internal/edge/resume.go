@@ -134,5 +134,5 @@ func (s near) stillOut(a ask) (rule policy.Rule, place int, passes bool) {
 	rule, place, passes = policy.Judge(s.out, policy.Question{From: a.pact.Local, To: a.pact.Remote, Vouched: policy.Pinned}, false)
 	local, _ := s.localOf(a.pact.Host)
 	same := local == a.pact.Local && s.peers[a.edge] == a.peer && s.Proxy.Contains(a.pact.Proxy)
-	return rule, place, passes && same && s.owns(a.pact.Remote) && s.speaks(a.edge, a.pact.Remote)
+	return rule, place, passes && same && s.Owns(a.pact.Remote) && s.speaks(a.edge, a.pact.Remote)
 }

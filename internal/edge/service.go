@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/realmgate/realmgate/internal/edge/link"
@@ -19,6 +20,8 @@ type Service struct {
 	process string // drawn at each start
 	secret  [16]byte
 	renewed chan struct{} // has room for one: the configuration is another
+
+	owned atomic.Pointer[owned]
 
 	mu sync.Mutex // guards what follows
 	inForce
@@ -41,6 +44,7 @@ func New(o Options) *Service {
 		Options: o, renewed: make(chan struct{}, 1), peers: map[model.Name]*peer{}, opening: map[pact.Key]*opening{},
 		unwritten: map[string][]byte{}, unended: map[uint32]unended{}, resting: map[string]time.Time{}, recently: map[string]model.Instant{},
 	}
+	s.enforce(inForce{})
 	s.process = fmt.Sprintf("%016x", random())
 	return s
 }
@@ -76,6 +80,13 @@ func (s *Service) Prepare(kept Store, file string, names Names, c settings.Edges
 		Rollback: func() error { return life{s}.rollback(before, ended) },
 		Settle:   func() { life{s}.settle(ended); far{s}.expel(before); s.follow() },
 	}, nil
+}
+
+// enforce puts a configuration into force; the lock is held.
+func (s *Service) enforce(c inForce) {
+	owned := ownedOf(c.Edges)
+	s.inForce = c
+	s.owned.Store(&owned)
 }
 
 // follow has the links be those of another configuration, and tells Run of it.
