@@ -171,7 +171,7 @@ func (c *inForce) allows(p pact.Pact, before inForce) bool {
 			return false
 		}
 		rule, _, passes := policy.Judge(c.out, policy.Question{From: p.Local, To: p.Remote, Vouched: p.Vouched}, false)
-		if !passes || !p.In && !p.Terms.Within(termsOfRule(rule)) {
+		if !passes || !p.In && !within(p, rule) {
 			return false
 		}
 	}
@@ -180,7 +180,7 @@ func (c *inForce) allows(p pact.Pact, before inForce) bool {
 	}
 	rule, _, passes := policy.Judge(c.in, policy.Question{From: p.Remote, To: p.Local, Vouched: p.Vouched}, false)
 	host, open, known := c.names.Reach(p.Local)
-	if !passes || !known || host != p.Host || !p.Terms.Within(termsOfRule(rule)) || !policy.SpeaksFor(c.Zones, p.Local) {
+	if !passes || !known || host != p.Host || !within(p, rule) || !policy.SpeaksFor(c.Zones, p.Local) {
 		return false
 	}
 	whole, ping, list := ways(open, p.Terms.Services)
@@ -215,14 +215,14 @@ func (c *inForce) speaks(peer, name model.Name) bool {
 	return name == peer || found && owner.Name == peer
 }
 
-// termsOfRule are a rule's own; one that contradicts itself allows nothing.
-func termsOfRule(r policy.Rule) policy.Terms {
+// within reports whether a pact is nowhere wider than a rule would have it now; a rule that contradicts itself allows nothing.
+func within(p pact.Pact, r policy.Rule) bool {
 	terms, err := r.Terms()
-	if err != nil {
-		return policy.Terms{}
+	if err != nil || terms.Vouched > p.Vouched {
+		return false
 	}
-	terms.Vouched, terms.Name = policy.Nobody, policy.ByEdge // judged when the pact was opened
-	return terms
+	terms.Vouched = policy.Nobody // it is, whatever was asked for then
+	return p.Terms.Within(terms)
 }
 
 func contains(list []pact.Way, way pact.Way) bool {

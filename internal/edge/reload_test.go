@@ -10,6 +10,7 @@ import (
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/edge/pact"
+	"github.com/realmgate/realmgate/internal/edge/policy"
 	"github.com/realmgate/realmgate/internal/edge/settings"
 	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/model"
@@ -69,6 +70,14 @@ func TestReloadForbids(t *testing.T) {
 			c.In = []settings.Rule{{From: []model.Name{"x.a.example."}, To: []model.Name{"*"}, Deny: true}, c.In[0]}
 		}, false, true},
 		{"the service closes", func(e *testEdge, _ *settings.Edges) { e.names["hostb.b.example."] = fakeHost{address: hostB} }, false, false},
+		{"more of the name is required", func(_ *testEdge, c *settings.Edges) {
+			c.In = []settings.Rule{c.In[0]}
+			c.In[0].Require.Name = "full"
+		}, false, false},
+		{"the peer is to be vouched for", func(_ *testEdge, c *settings.Edges) {
+			c.In = []settings.Rule{c.In[0]}
+			c.In[0].Require.Vouched = "pinned" // as it is
+		}, false, true},
 		{"another limit", func(_ *testEdge, c *settings.Edges) {
 			c.In = []settings.Rule{c.In[0]}
 			c.In[0].Require.Sessions = 3
@@ -329,5 +338,17 @@ func TestReloadExpels(t *testing.T) {
 	pins([][32]byte{{1}})
 	if _, err := a.find(t, "hostb.b.example."); err == nil || a.plane.link(number) != (datapath.EdgeLink{}) {
 		t.Errorf("who is not the peer answers, %v, or has a link: %+v", err, a.plane.link(number))
+	}
+}
+
+// A pact of a peer that was vouched for less well than a rule wants now is wider than the rule.
+func TestVouchedTooLittle(t *testing.T) {
+	t.Parallel()
+	wide := policy.Rule{Require: policy.Widest, Offer: policy.Widest}
+	narrow := wide
+	narrow.Require.Vouched = policy.Certificate
+	p := pact.Pact{Terms: policy.Widest, Vouched: policy.DNSSEC}
+	if !within(p, wide) || within(p, narrow) {
+		t.Errorf("%t by %+v, %t by %+v", within(p, wide), wide, within(p, narrow), narrow)
 	}
 }
