@@ -73,6 +73,19 @@ func TestEdgesWithoutRules(t *testing.T) {
 	}
 }
 
+// Unless it is said, a peer may have half at most of what there is.
+func TestPactsOfAPeer(t *testing.T) {
+	for more, want := range map[string]int{
+		"proxy: 172.31.0.0/16": 1024, "proxy: 172.31.0.0/24": 127, "proxy: 172.31.0.16/28": 7, "proxy: 172.31.0.0/23": 254, "proxy: 172.31.0.0/16, pacts: 16": 8,
+		"proxy: 172.31.0.0/24, quotas: {per_edge: 253}": 253,
+	} {
+		c, err := Parse("f.yaml", []byte(leastFile+"edges: {name: e.example, listen: 198.18.0.1, "+more+"}\n"))
+		if err != nil || c.Edges.Quotas.PerEdge != want {
+			t.Errorf("%s: %v, want %d", more, err, want)
+		}
+	}
+}
+
 const leastFile = `interfaces: {public: [eth0], private: [eth1]}
 realm: {zones: [foo.example], nameserver: ns.elsewhere.example}
 dns: {public: 198.18.0.1, private: 10.0.0.1}

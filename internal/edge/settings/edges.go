@@ -89,20 +89,21 @@ type Realm interface{ ZoneNames() []model.Name }
 
 // Draft is `edges`.
 type Draft struct {
-	edges      *Edges
-	uses       schema.Uses
-	interfaces Interfaces
-	realm      Realm
-	line       int
-	listenLine int
-	proxyLine  int
-	ttlLine    int
-	restLine   int
-	zones      []schema.At[model.Name]
-	except     []schema.At[model.Name]
-	peers      []*peer
-	out, in    []*rule
-	outLine    int
+	edges       *Edges
+	uses        schema.Uses
+	interfaces  Interfaces
+	realm       Realm
+	line        int
+	listenLine  int
+	proxyLine   int
+	ttlLine     int
+	restLine    int
+	perEdgeLine int
+	zones       []schema.At[model.Name]
+	except      []schema.At[model.Name]
+	peers       []*peer
+	out, in     []*rule
+	outLine     int
 }
 
 // New makes a draft whose values go to edges, and which says in uses what the address is for.
@@ -140,7 +141,7 @@ func (d *Draft) Keys() []schema.Key {
 		schema.Section(
 			"quotas",
 			schema.One("per_host", &e.Quotas.PerHost, schema.Number(1, 65535)),
-			schema.One("per_edge", &e.Quotas.PerEdge, schema.Number(1, 65535)),
+			schema.OneAt("per_edge", &e.Quotas.PerEdge, &d.perEdgeLine, schema.Number(1, 65535)).Otherwise("1024, or half of all where that is less"),
 			schema.One("opens", &e.Quotas.Opens, rate(10_000)),
 			schema.One("refused", &e.Quotas.Refused, rate(10_000)),
 			schema.One("handshakes", &e.Quotas.Handshakes, schema.Number(1, 1024)),
@@ -169,6 +170,7 @@ func (d *Draft) Finish(faults *schema.Faults) {
 		faults.Add(max(d.restLine, d.ttlLine), "edges.rest: %s is no longer than edges.ttl, %s: an address would be another's while it is remembered", schema.ShowDuration(e.Rest), schema.ShowDuration(e.TTL))
 	}
 	d.checkProxy(faults)
+	d.finishQuotas(faults)
 	e.Except, e.Zones = schema.Values(d.except), schema.Values(d.zones)
 	own := d.realm.ZoneNames()
 	for _, z := range d.zones {
@@ -188,6 +190,24 @@ func (d *Draft) Finish(faults *schema.Faults) {
 		e.Out = []Rule{{From: []model.Name{Anything}, To: []model.Name{Anything}}}
 	}
 	e.In = finishRules(faults, "edges.in", d.in, e.Zones, func(r *rule) []schema.At[model.Name] { return r.to })
+}
+
+// finishQuotas sees to it that no peer can have all pacts, or all proxy addresses.
+func (d *Draft) finishQuotas(faults *schema.Faults) {
+	e := d.edges
+	if d.proxyLine == 0 {
+		return
+	}
+	usable := 1<<(32-e.Proxy.Bits()) - 2
+	if e.Proxy.Bits() <= 24 { // none that ends in 0 or 255
+		usable = 254 << (24 - e.Proxy.Bits())
+	}
+	switch all := min(e.Pacts, usable); {
+	case d.perEdgeLine == 0:
+		e.Quotas.PerEdge = min(e.Quotas.PerEdge, all/2)
+	case e.Quotas.PerEdge >= all:
+		faults.Add(d.perEdgeLine, "edges.quotas.per_edge: one peer could have all: edges.pacts and edges.proxy have room for %d", all)
+	}
 }
 
 // checkProxy sees to it that nothing else is in the proxy range.
