@@ -18,7 +18,13 @@ func (s far) Heard(name model.Name, m wire.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.peerNamed(name)
-	if p == nil || s.stopping {
+	if p == nil {
+		return
+	}
+	if s.stopping {
+		if m, is := m.(wire.Open); is {
+			s.send(name, wire.Refuse{ID: m.ID, Reason: wire.RefusedStopping})
+		}
 		return
 	}
 	switch m := m.(type) {

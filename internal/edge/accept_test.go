@@ -1,10 +1,13 @@
 package edge
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/realmgate/realmgate/internal/edge/pact"
 	"github.com/realmgate/realmgate/internal/edge/wire"
 	"github.com/realmgate/realmgate/internal/model"
+	"github.com/realmgate/realmgate/internal/nameserver"
 )
 
 // A peer speaks for its own zones, label by label, and asks for ours alone: whatever else it says is refused before any rule.
@@ -78,4 +81,32 @@ func TestStopIsTold(t *testing.T) {
 		t.Errorf("left: %+v, %+v, %+v", a.plane.all(), a.plane.links, a.plane.edges)
 	}
 	eventually(t, "the peer has no pact", func() bool { return len(b.plane.all()) == 0 })
+}
+
+// Who stops opens no pact any more, whoever asks, and says so.
+func TestStoppingRefuses(t *testing.T) {
+	t.Parallel()
+	a, b := newPair(t, nil)
+	if _, err := a.find(t, "hostb.b.example."); err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	b.stopping = true
+	b.mu.Unlock()
+	var said *nameserver.AbroadError
+	if _, err := a.find(t, "other.b.example."); !errors.As(err, &said) || said.Text != "edge edge.b.example. refuses: stopping" {
+		t.Errorf("%v", err)
+	}
+	a.mu.Lock()
+	life{a.Service}.endAll(func(pact.Pact) bool { return true }, "stop")
+	asked := a.underWay(t)
+	a.stopping = true
+	_, err := a.accepts(asked, 77)
+	a.mu.Unlock()
+	if err == nil || len(a.plane.all()) > 0 {
+		t.Errorf("%v: %+v", err, a.plane.all())
+	}
+	if _, err := a.find(t, "hostb.b.example."); !errors.As(err, &said) || said.Text != errStopping.Error() {
+		t.Errorf("%v", err)
+	}
 }

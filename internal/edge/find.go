@@ -59,6 +59,9 @@ func (s near) begin(q nameserver.AbroadQuestion) (*opening, nameserver.AbroadAns
 	if !s.Owns(q.Name) {
 		return nil, none, nameserver.ErrNotAbroad
 	}
+	if s.stopping {
+		return nil, none, full(errStopping)
+	}
 	configured, _ := s.PeerOf(q.Name)
 	p := s.peerNamed(configured.Name)
 	if p == nil {

@@ -23,6 +23,8 @@ type ask struct {
 	rule policy.Rule
 }
 
+var errStopping = errors.New("it stops")
+
 // negotiate asks a peer for a pact, and ends what waits for it.
 func (s near) negotiate(o *opening, a ask) {
 	s.mu.Lock()
@@ -32,7 +34,7 @@ func (s near) negotiate(o *opening, a ask) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	var answer wire.Message
-	err := errors.New("it stops")
+	err := errStopping
 	if links != nil {
 		answer, err = links.Ask(ctx, a.edge, message)
 	}
@@ -83,6 +85,9 @@ func (s near) agreed(a ask, answer wire.Message) (nameserver.AbroadAnswer, error
 
 // accepted puts a pact that a peer has taken into the data plane; the lock is held.
 func (s near) accepted(a ask, m wire.Accept) (pact.Pact, error) {
+	if s.stopping {
+		return pact.Pact{}, full(errStopping)
+	}
 	rule, place, passes := s.stillOut(a) // the rules may be others by now
 	if !passes {
 		return pact.Pact{}, refused(dns.ExtendedErrorCodeBlocked, "edges.out does not let %s reach %s any more", a.pact.Local, a.pact.Remote)
