@@ -114,12 +114,7 @@ func (s far) mtuOf(p *peer) int {
 
 // remote is where a peer's tunnel ends.
 func (s far) remote(p *peer) netip.Addr {
-	for _, l := range p.hello.Locators {
-		if l.Address.Is4() {
-			return l.Address
-		}
-	}
-	return p.settings.Address.Addr()
+	return p.hello.Where(p.settings.Address.Addr(), s.inForce.Listen.Addr()).Addr()
 }
 
 // putLink puts a link into the data plane as it is; the lock is held.

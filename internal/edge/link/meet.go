@@ -124,6 +124,9 @@ func (c *connection) introduce(from *bufio.Reader) error {
 	if hello.Name != c.peer.name {
 		return fmt.Errorf("%w: it is %s", ErrName, hello.Name)
 	}
+	if len(hello.Locators) == 0 { // it is where the link is from
+		hello.Locators = []wire.Locator{{Address: remote(c.tls.NetConn()).Addr()}}
+	}
 	c.hello = hello
 	c.epoch.Store(uint32(hello.Epoch))
 	_ = c.tls.SetReadDeadline(time.Time{})

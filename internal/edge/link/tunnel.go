@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"syscall"
 	"time"
 
@@ -95,7 +94,9 @@ func (l *Links) probe(c *connection) {
 	p.path.told = 0
 	p.mu.Unlock()
 	p.tell()
-	l.running.Go(func() { p.probes(c, c.locator()) })
+	if to := c.locator(); to.IsValid() {
+		l.running.Go(func() { p.probes(c, to) })
+	}
 }
 
 // tell tells the handler of a path MTU that it does not know. peer.turn is held.
@@ -146,13 +147,13 @@ func (p *peer) probes(c *connection, to netip.AddrPort) {
 	}
 }
 
-// locator is where the peer takes tunnel packets: its first by priority, else whom the link is with.
+// locator is where the peer takes tunnel packets, those of the data plane, too.
 func (c *connection) locator() netip.AddrPort {
-	if len(c.hello.Locators) == 0 {
-		return netip.AddrPortFrom(remote(c.tls.NetConn()).Addr(), wire.GENEVEPort)
+	var ours netip.Addr
+	if len(c.said.Locators) > 0 {
+		ours = c.said.Locators[0].Address
 	}
-	l := slices.MinFunc(c.hello.Locators, func(a, b wire.Locator) int { return cmp.Compare(a.Priority, b.Priority) })
-	return netip.AddrPortFrom(l.Address, cmp.Or(l.Port, wire.GENEVEPort))
+	return c.hello.Where(c.peer.configured().Address.Addr(), ours)
 }
 
 // sendProbe sends one probe through the tunnel.
