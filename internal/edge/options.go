@@ -3,6 +3,7 @@ package edge
 import (
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/datapath"
 	"github.com/realmgate/realmgate/internal/events/event"
@@ -52,5 +53,6 @@ type Options struct {
 	Listen Listen
 	Dial   Dial
 	Tunnel Tunnel
+	Retry  time.Duration // of Listen and Tunnel
 	Log    *slog.Logger
 }

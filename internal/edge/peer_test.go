@@ -2,7 +2,10 @@ package edge
 
 import (
 	"errors"
+	"net"
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/realmgate/realmgate/internal/edge/pact"
 	"github.com/realmgate/realmgate/internal/edge/settings"
@@ -11,7 +14,6 @@ import (
 )
 
 const (
-	edgeA = model.Name("edge.a.example.")
 	edgeB = model.Name("edge.b.example.")
 )
 
@@ -108,5 +110,24 @@ func TestPactsEndLater(t *testing.T) {
 	life{a.Service}.tend()
 	if left := a.plane.all(); len(left) > 0 || rests() != 1 {
 		t.Errorf("%+v, %d rest", left, rests())
+	}
+}
+
+// A port that somebody has stops no daemon: it is tried again, and pacts are tended meanwhile.
+func TestListenFailsAtFirst(t *testing.T) {
+	t.Parallel()
+	failed := 0
+	a, _ := newPair(t, func(a, _ *testEdge) {
+		listen := a.Listen
+		a.Service.Listen = func(at netip.AddrPort) (net.Listener, error) {
+			if failed++; failed < 3 {
+				return nil, errors.New("address already in use")
+			}
+			return listen(at)
+		}
+		a.Retry = time.Millisecond
+	})
+	if _, err := a.find(t, "hostb.b.example."); err != nil || failed < 3 {
+		t.Errorf("%v, after %d attempts", err, failed)
 	}
 }

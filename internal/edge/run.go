@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -21,6 +20,9 @@ const perNetwork = 8
 // writeEach is how soon records are on the disk.
 const writeEach = 100 * time.Millisecond
 
+// retry is how long to wait where nothing can be listened to.
+const retry = 5 * time.Second
+
 // Listen opens the socket of links.
 type Listen func(netip.AddrPort) (net.Listener, error)
 
@@ -32,11 +34,12 @@ type Tunnel func(netip.AddrPort) (net.PacketConn, error)
 
 // Sockets are those of the machine.
 func (o Options) Sockets() Options {
-	o.Listen = func(at netip.AddrPort) (net.Listener, error) { return net.Listen("tcp4", at.String()) }
+	o.Listen = func(at netip.AddrPort) (net.Listener, error) { return link.Listen(context.Background(), at) }
 	o.Dial = func(ctx context.Context, from netip.Addr, to netip.AddrPort) (net.Conn, error) {
 		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 		return d.DialContext(ctx, "tcp4", to.String())
 	}
+	o.Retry = retry
 	o.Tunnel = func(at netip.AddrPort) (net.PacketConn, error) { return link.ListenTunnel(context.Background(), at) }
 	return o
 }
@@ -48,7 +51,8 @@ func random() uint64 {
 	return binary.LittleEndian.Uint64(octets[:])
 }
 
-// Run keeps the links, and ends pacts when it is time. It starts anew where what the links are made of changes.
+// Run keeps the links, and ends pacts when it is time. It starts anew where what the links are made of changes, and where nothing
+// can be listened to: hosts inside are the gateway's first duty.
 func (s *Service) Run(ctx context.Context) error {
 	for {
 		c := s.current()
@@ -72,17 +76,25 @@ func (s *Service) Run(ctx context.Context) error {
 		cancel()
 		<-ended
 		s.setLinks(nil)
-		switch {
-		case err != nil:
-			return fmt.Errorf("edges: %w", err)
-		case ctx.Err() != nil:
+		if ctx.Err() == nil && err != nil {
+			s.Log.Error("edges do not meet", "hint", "it is tried again: look who has the address and port of edges.listen", "error", err)
+			s.serve(ctx, c, s.later())
+		}
+		if ctx.Err() != nil {
 			return nil
 		}
 	}
 }
 
+// later is closed when it is time to try again.
+func (s *Service) later() <-chan struct{} {
+	at := make(chan struct{})
+	time.AfterFunc(s.Retry, func() { close(at) })
+	return at
+}
+
 // serve follows configurations until the links of c are to be others, or have ended.
-func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct{}) {
+func (s *Service) serve(ctx context.Context, c settings.Edges, ended <-chan struct{}) {
 	ticks, writes := time.NewTicker(tick), time.NewTicker(writeEach)
 	defer ticks.Stop()
 	defer writes.Stop()
@@ -99,7 +111,7 @@ func (s *Service) serve(ctx context.Context, c settings.Edges, ended chan struct
 			life{s}.flush()
 		case <-s.renewed:
 			now := s.current()
-			if now.Name != c.Name || now.Listen != c.Listen || now.Wait != c.Wait || now.Quotas.Handshakes != c.Quotas.Handshakes {
+			if s.links == nil || now.Name != c.Name || now.Listen != c.Listen || now.Wait != c.Wait || now.Quotas.Handshakes != c.Quotas.Handshakes {
 				return
 			}
 			s.links.Follow()

@@ -22,12 +22,28 @@ const (
 	probesAnswered = 64 // a second, of one peer: a copied probe is as good as its own
 )
 
+// Listen opens the socket of links. Its address may come later.
+func Listen(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) })
+		return errors.Join(failed, err)
+	}}
+	l, err := config.Listen(ctx, "tcp4", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s for links: %w", at, err)
+	}
+	return l, nil
+}
+
 // ListenTunnel opens a socket at the tunnel's port that sends packets as large as they are, with DF, whatever the kernel believes of the
-// path (RFC 8899 §4.1).
+// path (RFC 8899 §4.1). Its address may come later.
 func ListenTunnel(ctx context.Context, at netip.AddrPort) (net.PacketConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
 		failed := c.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
+			err = errors.Join(
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1),
+			)
 		})
 		return errors.Join(failed, err)
 	}}
