@@ -128,6 +128,7 @@ func (s life) adoptPacts(records keptRecords, c settings.Edges) error {
 			s.unwritten[keyOfPact(own)] = nil
 			continue
 		}
+		kept.Rests = time.Now().Add(left)
 		p := pact.Pact{
 			Key: pact.Key{Host: kept.Host, Local: kept.Local, Remote: kept.Remote, Shown: kept.Shown}, Other: kept.Other, Number: uint16(own), Own: own, Peer: kept.Peer,
 			Proxy: kept.Proxy, Peers: kept.Edge, State: pact.Resting, Used: now, Rests: now.Add(left),

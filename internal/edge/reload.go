@@ -29,9 +29,11 @@ func (s life) commit(c inForce) (before inForce, ended []pact.Pact, err error) {
 	defer s.mu.Unlock()
 	if s.pacts == nil {
 		if !c.Given() {
-			err = s.clear()
+			if err := s.clear(); err != nil {
+				return before, nil, err
+			}
 			s.enforce(c)
-			return before, nil, err
+			return before, nil, nil
 		}
 		if err := s.begin(c); err != nil {
 			return before, nil, err

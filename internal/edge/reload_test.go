@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -244,6 +245,31 @@ func TestStartAsAnother(t *testing.T) {
 		records, err := readKept(a.kept)
 		if kept, is := records.pacts[at.Own]; err != nil || !is || kept.Proxy != at.Proxy {
 			t.Errorf("%s: %v, on the disk: %+v", about, err, records.pacts)
+		}
+	}
+}
+
+// A record of a clock that was wrong has an address rest no longer than others.
+func TestRestOfAWrongClock(t *testing.T) {
+	t.Parallel()
+	e := newTestEdge(nil, "a", "198.18.0.1:48001")
+	e.kept.of["pact 00010001"] = fmt.Appendf(nil, `{"host": "10.0.0.100", "proxy": "172.31.0.1", "rests": %q}`, time.Now().AddDate(30, 0, 0).Format(time.RFC3339))
+	next, err := e.Prepare(e.kept, "", e.names, e.c)
+	if err == nil {
+		err = next.Commit()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	life{e.Service}.flush()
+	if r, err := readKept(e.kept); err != nil || time.Until(r.pacts[0x10001].Rests) > e.Rest {
+		t.Errorf("%+v, %v", r.pacts, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for p := range e.pacts.All() {
+		if p.Rests.Sub(e.Now()) > e.Rest {
+			t.Errorf("%+v", p)
 		}
 	}
 }
