@@ -115,7 +115,6 @@ __noinline enum reason edge_arrive(ctx_t *ctx, struct arrival *arrival)
 		return REASON_DROP_EDGE_TAG;
 	if (link->heard != tick)
 		link->heard = tick;
-	pact_touch(pact, tick);
 	return REASON_NONE;
 }
 

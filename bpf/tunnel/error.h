@@ -104,6 +104,14 @@ static __always_inline __u16 edge_quoted_delta(__u8 protocol, __u16 address_delt
 	return protocol == IPPROTO_ICMP ? port : checksum_add(address_delta, port);
 }
 
+static __always_inline bool interface_is_private(ctx_t *ctx)
+{
+	__u32 ingress = ctx_ifindex(ctx);
+	struct interface *interface = bpf_map_lookup_elem(&interface_table, &ingress);
+
+	return interface && interface->side == SIDE_PRIVATE;
+}
+
 /*
  * An error from inside, about a packet to the pact's host. Whoever sends it, to the other edge it is that host. The session in
  * *number: there is none yet where a packet had no hop left before it opened one. REASON_NONE where chains are to judge that.
@@ -122,6 +130,11 @@ __noinline enum reason edge_error_out_admit(ctx_t *ctx, const struct packet *pac
 		return reason;
 	if (quoted.tuple.source != pact->proxy || quoted.tuple.destination != pact->host)
 		return REASON_DROP_NO_SESSION;
+	/* One that the gateway has made of a packet of the tunnel came by another interface. */
+	if (interface_is_private(ctx) && source_is_spoofed(ctx, packet, SIDE_PRIVATE))
+		return REASON_DROP_SPOOFED_SOURCE;
+	if (is_banned(pact->proxy))
+		return REASON_DROP_BANNED;
 	key = destination_key(&quoted.tuple, KEY_INSIDE);
 	*number = edge_quoted_find(&key, pact);
 	if (!*number && packet->tuple.source != pact->host)
@@ -226,6 +239,8 @@ __noinline enum reason edge_error_in_admit(ctx_t *ctx, const struct packet *pack
 	}
 	if (!*number)
 		return REASON_DROP_NO_SESSION;
+	if (is_banned(pact->proxy))
+		return REASON_DROP_BANNED;
 	return icmp_checksum_is_wrong(ctx, packet, &quoted) ? REASON_DROP_BAD_CHECKSUM : REASON_NONE;
 }
 

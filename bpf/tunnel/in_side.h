@@ -52,14 +52,15 @@ static __always_inline int edge_refuse_in(ctx_t *ctx, const struct packet *packe
 
 	reason_count(reason);
 	drop_sample(ctx, packet, reason, SIDE_PUBLIC);
-	if (packet->fragment != FRAGMENT_LATER && icmp_error_write(ctx, packet, &error))
+	if (packet->fragment != FRAGMENT_LATER && refusal_is_paid(packet->tuple.source) &&
+	    icmp_error_write(ctx, packet, &error))
 		bpf_tail_call(ctx, &programs, PROGRAM_EDGE_OUT);
 	return CTX_DROP;
 }
 
 /* A packet of a session that may pass. */
-static __always_inline int edge_forward_in(ctx_t *ctx, struct packet *packet, const struct link *link,
-					   struct session *session, __u16 epoch)
+static __always_inline int edge_forward_in(ctx_t *ctx, struct packet *packet, struct pact *pact,
+					   const struct link *link, struct session *session, __u16 epoch)
 {
 	__u32 tick = clock_tick(), most;
 	struct next_hop *hop;
@@ -71,6 +72,7 @@ static __always_inline int edge_forward_in(ctx_t *ctx, struct packet *packet, co
 	most = hop ? hop->key.as.mtu : unknown_mtu(ctx, session, DIRECTION_IN);
 	if (packet->dont_fragment && __builtin_expect(packet->wire_length > most, 0))
 		return edge_refuse_in(ctx, packet, REASON_DROP_TOO_BIG, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, most);
+	pact_touch(pact, tick);
 	edge_touch(session, packet, DIRECTION_IN, tick);
 	if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 		edge_clamp(ctx, packet, most < link->mtu ? most : link->mtu);
@@ -83,14 +85,18 @@ static __always_inline int edge_forward_in(ctx_t *ctx, struct packet *packet, co
  * A fragment but the first: the pair of tags is the pair of hosts, and its number its sender's own, so that it goes to the host
  * whatever became of the others of its packet.
  */
-__noinline int edge_fragment_in(ctx_t *ctx, const struct packet *packet, __u16 epoch)
+__noinline int edge_fragment_in(ctx_t *ctx, const struct packet *packet, const struct pact *pact, __u16 epoch)
 {
 	struct route_query query = {.ingress = ctx_ifindex(ctx)};
 	struct next_hop *hop = 0;
+	enum reason reason;
 	enum route route;
 
-	if (!packet)
+	if (!packet || !pact)
 		return CTX_DROP;
+	reason = pact_fragment(pact, PACT_IN, clock_tick());
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PUBLIC);
 	if (packet->ttl <= 1)
 		return verdict(ctx, packet, REASON_DROP_TTL_EXPIRED, SIDE_PUBLIC);
 	query.source = packet->tuple.source;
@@ -120,6 +126,26 @@ static __always_inline enum reason edge_judge_in(ctx_t *ctx, struct packet *pack
 	return reason;
 }
 
+/* Of what is refused before it is believed, its outer header tells. */
+__noinline int edge_outer_read(ctx_t *ctx, struct packet *packet)
+{
+	struct {
+		struct iphdr ip;
+		struct udphdr udp;
+	} outer;
+
+	if (!packet || ctx_load(ctx, ETH_HLEN, &outer, sizeof(outer)))
+		return 0;
+	packet->tuple.source = outer.ip.saddr;
+	packet->tuple.destination = outer.ip.daddr;
+	packet->tuple.protocol = outer.ip.protocol;
+	if (outer.ip.ihl == 5) {
+		packet->tuple.source_port = outer.udp.source;
+		packet->tuple.destination_port = outer.udp.dest;
+	}
+	return 0;
+}
+
 static __always_inline int edge_in(ctx_t *ctx)
 {
 	struct control *control = control_get();
@@ -142,6 +168,7 @@ static __always_inline int edge_in(ctx_t *ctx)
 	if (reason != REASON_NONE || !link || !pact) {
 		if (arrival.link)
 			link_count_refused(arrival.link);
+		edge_outer_read(ctx, &packet);
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 	}
 	link_count(arrival.link, LINK_WAY_IN, arrival.length);
@@ -149,7 +176,7 @@ static __always_inline int edge_in(ctx_t *ctx)
 	/* The one that there is is that of tags, and nobody has left it to an interface. */
 	packet.sum = sum_of_none(ctx);
 	if (reason == REASON_DROP_FRAGMENT && !packet.link_broadcast)
-		return edge_fragment_in(ctx, &packet, control->route_epoch);
+		return edge_fragment_in(ctx, &packet, pact, control->route_epoch);
 	if (reason != REASON_NONE)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);
 	if (packet.link_broadcast)
@@ -170,5 +197,5 @@ static __always_inline int edge_in(ctx_t *ctx)
 		return edge_refuse_in(ctx, &packet, reason, ICMP_TIME_EXCEEDED, ICMP_EXC_TTL, 0);
 	if (reason != REASON_NONE || !session)
 		return verdict(ctx, &packet, reason, SIDE_PUBLIC);
-	return edge_forward_in(ctx, &packet, link, session, control->route_epoch);
+	return edge_forward_in(ctx, &packet, pact, link, session, control->route_epoch);
 }

@@ -51,8 +51,6 @@ __noinline enum reason edge_admit_in(const struct packet *packet, const struct p
 		return REASON_DROP_PACT_DIRECTION;
 	if (!pact_opens(pact, packet->tuple.protocol, packet->tuple.destination_port))
 		return REASON_DROP_PACT_SERVICE;
-	if (packet->ttl <= 1)
-		return REASON_DROP_TTL_EXPIRED;
 	flow->origin = ORIGIN_EDGE_IN;
 	flow->private_address = packet->tuple.destination;
 	flow->private_port = pact_port_inside(pact, packet->tuple.protocol, packet->tuple.destination_port);
@@ -66,8 +64,11 @@ __noinline enum reason edge_admit_in(const struct packet *packet, const struct p
 	flow->peer_tag = pact->peer_tag;
 	if (is_banned(flow->remote_address))
 		return REASON_DROP_BANNED;
-	return service_judge(flow->private_address, flow->private_port, flow->protocol, flow->origin << 8 | flow->flags,
-			     packet->generation);
+	reason = service_judge(flow->private_address, flow->private_port, flow->protocol,
+			       flow->origin << 8 | flow->flags, packet->generation);
+	if (reason == REASON_NONE && packet->ttl <= 1) /* who may not come is not told */
+		reason = REASON_DROP_TTL_EXPIRED;
+	return reason;
 }
 
 /* Under the stripe of the host's endpoint. */

@@ -97,8 +97,8 @@ static __always_inline int edge_forward_out(ctx_t *ctx, const struct packet *pac
 		return session ? refuse(ctx, packet, REASON_DROP_TOO_BIG, SIDE_PRIVATE, ICMP_DEST_UNREACH,
 					ICMP_FRAG_NEEDED, most)
 			       : verdict(ctx, packet, REASON_DROP_TOO_BIG, SIDE_PRIVATE);
-	pact_touch(pact, tick);
 	if (session) {
+		pact_touch(pact, tick);
 		edge_touch(session, packet, DIRECTION_OUT, tick);
 		if (__builtin_expect(packet->tcp_flags & TCP_FLAG_SYN, 0))
 			edge_clamp(ctx, packet, most);
@@ -117,8 +117,13 @@ static __always_inline int edge_forward_out(ctx_t *ctx, const struct packet *pac
 static __always_inline int edge_fragment_out(ctx_t *ctx, const struct packet *packet, struct pact *pact,
 					     struct link *link, __u16 epoch)
 {
+	enum reason reason;
+
 	if (source_is_spoofed(ctx, packet, SIDE_PRIVATE))
 		return verdict(ctx, packet, REASON_DROP_SPOOFED_SOURCE, SIDE_PRIVATE);
+	reason = pact_fragment(pact, PACT_OUT, clock_tick());
+	if (reason != REASON_NONE)
+		return verdict(ctx, packet, reason, SIDE_PRIVATE);
 	return edge_forward_out(ctx, packet, pact, link, 0, epoch);
 }
 

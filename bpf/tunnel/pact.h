@@ -7,7 +7,10 @@
 
 #include "../include/clock.h"
 #include "../include/maps.h"
+#include "../guard/ban.h"
 #include "proxy.h"
+
+#define EDGE_FRAGMENT_TICKS (__u32)((30000000000ULL >> TICK_SHIFT) + 1) /* 30 s, as Linux keeps them */
 
 static __always_inline struct pact *pact_at(__u32 number)
 {
@@ -46,6 +49,19 @@ static __always_inline void pact_touch(struct pact *pact, __u32 tick)
 {
 	if (!DRY && pact->used != tick)
 		pact->used = tick;
+}
+
+/*
+ * Why a fragment but the first may not pass, of which nobody can tell the session: the pact lets none of its direction open
+ * one, nor has one of the other's had a packet while fragments are kept; flag: PACT_IN or PACT_OUT.
+ */
+static __always_inline enum reason pact_fragment(const struct pact *pact, __u8 flag, __u32 tick)
+{
+	if (is_banned(pact->proxy))
+		return REASON_DROP_BANNED;
+	return (pact->flags & flag) || (pact->used && tick - pact->used < EDGE_FRAGMENT_TICKS)
+		       ? REASON_NONE
+		       : REASON_DROP_PACT_DIRECTION;
 }
 
 /* Whether the session was opened by this pact: one of its number, with another peer's tag, has sessions of its own. */

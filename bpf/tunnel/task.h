@@ -25,15 +25,26 @@ static __always_inline __u16 *proxy_place(__u32 proxy)
 	return places ? &places->pact[place % PROXY_GROUP] : 0;
 }
 
-/* What a pact's terms are. A packet may see some of them new and some old, as long as the daemon has not been answered. */
+/* Whether a pact that stands has the proxy address, at whose place is its number. */
+static __always_inline bool proxy_is_taken(__u16 number, __u32 proxy)
+{
+	struct pact *pact = number ? pact_at(number) : 0;
+
+	return pact && pact->own_tag && pact->proxy == proxy;
+}
+
+/*
+ * What a pact's terms are. A packet may see some of them new and some old, as long as the daemon has not been answered; it
+ * has taken the services of a pact that stands away, and waited, before it gives it others.
+ */
 static __always_inline void pact_agree(struct pact *pact, const struct pact *terms)
 {
-	*(volatile __u8 *)&pact->services = 0;
-	barrier();
-	*(__u64 *)pact->port = *(const __u64 *)terms->port;
-	*(__u64 *)pact->to = *(const __u64 *)terms->to;
-	*(__u32 *)pact->protocol = *(const __u32 *)terms->protocol;
-	barrier();
+	if (terms->services) {
+		*(__u32 *)pact->protocol = *(const __u32 *)terms->protocol;
+		*(__u64 *)pact->port = *(const __u64 *)terms->port;
+		*(__u64 *)pact->to = *(const __u64 *)terms->to;
+		barrier();
+	}
 	*(volatile __u8 *)&pact->services = terms->services;
 	pact->rate = terms->rate;
 	pact->most = terms->most;
@@ -52,7 +63,7 @@ static __always_inline int put_pact_run(struct pact_request *request)
 		return -EINVAL;
 	if (!place)
 		return -ENOENT;
-	if (pact->own_tag)
+	if (pact->own_tag || proxy_is_taken(*place, terms->proxy))
 		return -EEXIST;
 	pact->peer_tag = terms->peer_tag;
 	pact->host = terms->host;
@@ -92,6 +103,14 @@ static __always_inline int end_pact_run(struct pact_request *request)
 	return 0;
 }
 
+/* No packet goes or comes by any key. */
+static __always_inline void link_forget_epochs(struct link *link)
+{
+	*(volatile __u8 *)&link->send_epoch = EPOCH_NONE;
+	*(volatile __u8 *)&link->receive_epoch[0] = EPOCH_NONE;
+	*(volatile __u8 *)&link->receive_epoch[1] = EPOCH_NONE;
+}
+
 /* Makes a link, or gives the one of the same VNI another state, MTU or way: its keys stay. */
 static __always_inline int put_link_run(struct link_request *request)
 {
@@ -104,9 +123,7 @@ static __always_inline int put_link_run(struct link_request *request)
 	if (link->vni_here != vni) {
 		*(volatile __u32 *)&link->vni_here = 0;
 		barrier();
-		link->send_epoch = EPOCH_NONE;
-		link->receive_epoch[0] = EPOCH_NONE;
-		link->receive_epoch[1] = EPOCH_NONE;
+		link_forget_epochs(link);
 		link->heard = 0;
 	}
 	link->local = wanted->local;
@@ -145,15 +162,22 @@ static __always_inline int put_link_key_run(struct link_request *request)
 	return 0;
 }
 
+/* The end of a link, and when no packet is under way that has found it, by a request of VNI 0, that of its keys. */
 static __always_inline int end_link_run(struct link_request *request)
 {
 	struct link *link = link_at(request->number);
 
 	if (!request->number || !link || link->vni_here != request->link.vni_here)
 		return -ENOENT;
-	*(volatile __u32 *)&link->vni_here = 0;
-	barrier();
+	if (link->vni_here) {
+		*(volatile __u32 *)&link->vni_here = 0;
+		barrier();
+		link_forget_epochs(link);
+		return 0;
+	}
 	__builtin_memset(link, 0, sizeof(*link)); /* no key stays */
+	barrier();
+	link_forget_epochs(link);
 	return 0;
 }
 

@@ -24,21 +24,21 @@ enum pact_flag {
 
 /* One cache line. Written by the daemon's programs alone (task.h), but for used. */
 struct pact {
-	__u32 own_tag;		   /* number in the low half; 0: free. Written last, cleared first */
-	__u32 peer_tag;		   /* the other edge's */
-	__u32 host;		   /* private address */
-	__u32 proxy;		   /* what stands for the remote host */
-	__u32 until;		   /* tick: the lease ends */
-	__u32 used;		   /* tick of the last packet, either way; 0: none yet */
-	__u16 link;		   /* number */
-	__u8 flags;		   /* enum pact_flag */
-	__u8 services;		   /* of the three arrays below that are filled */
-	__u16 port[PACT_SERVICES]; /* as the other edge says it; 0 with ICMP */
-	__u16 to[PACT_SERVICES];   /* the host's own */
+	__u32 own_tag;	/* number in the low half; 0: free. Written last, cleared first */
+	__u32 peer_tag; /* the other edge's */
+	__u32 host;	/* private address */
+	__u32 proxy;	/* what stands for the remote host */
+	__u32 until;	/* tick: the lease ends */
+	__u32 used;	/* tick of the last packet, either way; 0: none yet */
+	__u16 link;	/* number */
+	__u8 flags;	/* enum pact_flag */
+	__u8 services;	/* of the three arrays below that are filled */
 	__u8 protocol[PACT_SERVICES];
-	__u16 delta; /* checksum difference: host, proxy address -> own tag, peer's */
-	__u16 rate;  /* new sessions that the other edge may open in a second, at most TALLY_RATE_MAX; 0: any */
-	__u16 most;  /* sessions of the other edge's that may stand; 0: any */
+	__u16 port[PACT_SERVICES]; /* as the other edge says it; 0 with ICMP; like the next, written at once */
+	__u16 to[PACT_SERVICES];   /* the host's own */
+	__u16 delta;		   /* checksum difference: host, proxy address -> own tag, peer's */
+	__u16 rate; /* new sessions that the other edge may open in a second, at most TALLY_RATE_MAX; 0: any */
+	__u16 most; /* sessions of the other edge's that may stand; 0: any */
 	__u8 spare[10];
 };
 

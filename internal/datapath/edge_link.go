@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -109,7 +110,15 @@ func (d *edgeTable) EndEdgeLink(number uint32) error {
 	if err := d.edgeRun(d.objects.EndLink, &r, &r.Error, fmt.Sprintf("end link %d", number)); err != nil {
 		return err
 	}
-	return d.grace()
+	if err := d.grace(); err != nil {
+		return err
+	}
+	r.Link.VniHere = 0 // its keys, which nobody uses any more
+	err := d.edgeRun(d.objects.EndLink, &r, &r.Error, fmt.Sprintf("forget the keys of link %d", number))
+	if errors.Is(err, ErrSpent) {
+		return nil // another has its number already
+	}
+	return err
 }
 
 // EdgeLinks calls visit for the links that there are, in the order of their numbers, until it returns false.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 
 	"github.com/realmgate/realmgate/internal/model"
 )
@@ -95,7 +96,19 @@ func (d *edgeTable) ChangePact(p Pact) error {
 	if err != nil {
 		return err
 	}
-	return d.edgeRun(d.objects.ChangePact, r, &r.Error, fmt.Sprintf("change pact %08x", p.Own))
+	var now bpfPact
+	if err := d.objects.PactTable.Lookup(r.Number, &now); err != nil {
+		return fmt.Errorf("read pact %08x: %w", p.Own, err)
+	}
+	change := fmt.Sprintf("change pact %08x", p.Own)
+	if now.Services > 0 && !slices.Equal(pactOf(r.Number, &now).Ways, p.Ways) {
+		none := *r // no packet that reads the ways sees some of them new and some old
+		none.Pact.Services = 0
+		if err := errors.Join(d.edgeRun(d.objects.ChangePact, &none, &none.Error, change), d.grace()); err != nil {
+			return err
+		}
+	}
+	return d.edgeRun(d.objects.ChangePact, r, &r.Error, change)
 }
 
 // EndPacts ends pacts by their own tags, those that do not stand any more aside. When it returns no packet passes by them.

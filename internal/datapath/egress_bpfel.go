@@ -349,9 +349,9 @@ type egressPact struct {
 	Link     uint16
 	Flags    uint8
 	Services uint8
+	Protocol [4]uint8
 	Port     [4]uint16
 	To       [4]uint16
-	Protocol [4]uint8
 	Delta    uint16
 	Rate     uint16
 	Most     uint16
