@@ -119,7 +119,7 @@ func TestListenFailsAtFirst(t *testing.T) {
 	failed := 0
 	a, _ := newPair(t, func(a, _ *testEdge) {
 		listen := a.Listen
-		a.Service.Listen = func(at netip.AddrPort) (net.Listener, error) {
+		a.Listen = func(at netip.AddrPort) (net.Listener, error) {
 			if failed++; failed < 3 {
 				return nil, errors.New("address already in use")
 			}
